@@ -1,15 +1,17 @@
-# make demo    see it at work: compare every scheduler on a recorded workload, and write a page with charts
-# make test    the tests; those of live disks that this machine cannot run are skipped, and counted at the end
-# make check   everything a change must pass: format, lints, documentation, tests (needs rustfmt and clippy)
-# make lint    the same without the tests
-# make msrv    with the oldest Rust that is supported, in a Debian 13 of its own (as root); with TEST=1 the tests as well
-# make golden  whether results are what they were: hashes of some 1200 runs, in two minutes (UPDATE=1 writes them anew)
-# make bench   how fast it is
-# make soak    the property tests with SOAK_CASES inputs each, other ones each time
-# make fuzz    every parser of what users write, for FUZZ_SECONDS each (`make test` does it briefly)
-# make doc     the documentation of the crates, in target/doc
-# make bpf     the programs that watch a live disk, from their C source (needs clang, llvm-strip, libbpf's headers)
-# make install the command, its man pages and completions, under PREFIX
+# make demo     show what it does: compare every scheduler on a recorded workload, and write a page with charts
+# make test     run the tests; those that need a live disk or root are skipped where there is none, and counted at the end
+# make check    run everything that a change must pass: format, lints, documentation, tests, golden runs
+#               (needs rustfmt and clippy)
+# make lint     check format, lints and documentation
+# make msrv     build with the oldest supported Rust, in a fresh Debian 13 (as root); TEST=1 runs the tests there as well
+# make golden   compare the results of some 1200 runs with recorded ones, in two minutes; UPDATE=1 records them anew
+# make bench    measure the speed
+# make soak     run the property tests on SOAK_CASES random inputs each, different ones each time
+# make fuzz     feed damaged input to every parser, for FUZZ_SECONDS each (`make test` does so briefly)
+# make doc      build the documentation of the crates, in target/doc
+# make bpf      compile the programs that watch a live disk from their C source (needs clang, llvm-strip, libbpf's headers)
+# make install  install the command, its man pages and completions under PREFIX
+# make clean    remove what was built
 
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -18,6 +20,7 @@ FUZZ_SECONDS ?= 20
 SOAK_CASES ?= 2000
 FUZZ = $(CARGO) run --locked --quiet --package iopilot-fuzz --
 IOPILOT = $(or $(CARGO_TARGET_DIR),target)/release/iopilot
+DEMO = $(or $(CARGO_TARGET_DIR),target)/demo/iopilot
 
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
@@ -30,10 +33,10 @@ test: export IOPILOT_SKIPPED = $(SKIPPED)
 
 BPF = crates/iopilot-live/bpf
 
-.PHONY: help bpf demo test check lint msrv golden bench soak fuzz doc build install clean toolchain
+.PHONY: help bpf demo build-demo test check lint msrv golden bench soak fuzz doc build install clean toolchain
 
 help:
-	@sed -n 's/^# make/make/p' Makefile
+	@sed -n '/^# /!q; s/^# //p' Makefile
 
 # The oldest Rust that builds this: as `rust-version` in Cargo.toml says.
 toolchain:
@@ -46,17 +49,15 @@ toolchain:
 build: toolchain
 	$(CARGO) build --release --locked --package iopilot
 
-demo: toolchain
+build-demo: toolchain
 	$(CARGO) build --profile demo --locked --package iopilot
-	$(or $(CARGO_TARGET_DIR),target)/demo/iopilot demo --report $(REPORT)
 
-# Always the whole workspace: cargo unites the features of the packages it is asked for, so another choice of packages would build most
-# dependencies again. For the same reason the fuzzer is run as its own tests have built it.
+demo: build-demo
+	$(DEMO) demo --report $(REPORT)
+
 test: toolchain
 	@mkdir -p $(TARGET) && : > $(SKIPPED)
-	$(CARGO) test --workspace --locked --quiet
-	$(CARGO) test --workspace --features iopilot-live/ublk --lib --test vdisk_live --locked --quiet -- ublk
-	$(TARGET)/debug/iopilot-fuzz --iterations 5000 --seconds 4
+	@CARGO="$(CARGO)" sh contrib/test.sh $(TARGET)
 	@sort -u $(SKIPPED) | awk -F '\t' '{ n[$$2]++ } END { for (why in n) printf "%5d skipped: %s\n", n[why], why }' | sort -k 1nr -k 3
 	@echo "$$(cut -f 1 $(SKIPPED) | sort -u | grep -c .) tests were skipped, or skipped a part; $(SKIPPED) names them"
 
@@ -66,14 +67,15 @@ lint: toolchain
 	$(CARGO) clippy --workspace --features iopilot/ublk --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
-check: lint test
+# What fails most often and soonest comes first.
+check: lint test golden
 
 msrv:
 	sh contrib/msrv.sh $(TARGET)/msrv $(and $(TEST),test)
 
-# With IOPILOT=/path/to/iopilot that binary is run, and nothing is built.
-golden: $(if $(filter command,$(origin IOPILOT)),,build)
-	@IOPILOT=$(IOPILOT) tests/golden/run.sh $(if $(UPDATE),update,check)
+# With IOPILOT=/path/to/iopilot that binary is run, and nothing is built. Results do not depend on the profile, and this one builds soonest.
+golden: $(if $(filter command,$(origin IOPILOT)),,build-demo)
+	@IOPILOT=$(if $(filter command,$(origin IOPILOT)),$(IOPILOT),$(DEMO)) tests/golden/run.sh $(if $(UPDATE),update,check)
 
 bench: toolchain
 	$(CARGO) bench --workspace --locked --benches

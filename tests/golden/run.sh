@@ -1,19 +1,34 @@
 #!/usr/bin/env bash
-# Runs iopilot some hundreds of times and prints a hash of each run's result; README.md beside it tells what for.
+# Runs iopilot some 1200 times and prints a hash of each result. README.md beside this file says what for.
 #
-#   run.sh          print `hash  command` for each run, always in the same order
-#   run.sh check    compare with expected.txt; ends with 1 where anything differs, with 2 where a run failed
-#   run.sh update   write expected.txt
-#   run.sh list     print the commands and run nothing
+#   run.sh                       print `hash  command` and the figures of each command, always in the same order
+#   run.sh check                 compare with expected.txt; end with 1 where anything differs, with 2 where a run failed
+#   run.sh update                print the same comparison, and write expected.txt
+#   run.sh list                  print the commands and run nothing
+#   run.sh compare BEFORE AFTER  compare two files that `run.sh` printed; run nothing
+#   run.sh figures < RESULT      print the figures of one result
 #
-# Environment: IOPILOT, the binary (target/release/iopilot); KEEP, a folder to keep what was hashed in; JOBS, runs at once.
-# A run that fails, or tells nothing, is an error, never a hash.
+# Environment: IOPILOT, the binary (target/demo/iopilot); KEEP, a folder that keeps what was hashed; JOBS, how many runs
+# at once. A run that fails or prints nothing is an error, never a hash.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 expected=$here/expected.txt
+
+# What moved between two lists of results. awk needs lines in the first to tell it from the second.
+compare() {
+    [ -s "$1" ] || { echo "golden: nothing in $1" >&2; exit 2; }
+    awk -f "$here/compare.awk" "$1" "$2"
+}
+
+# These two need no binary.
+case ${1:-} in
+compare) compare "$2" "$3"; exit ;;
+figures) awk -f "$here/figures.awk"; exit ;;
+esac
+
 if [ -z "${IOPILOT:-}" ]; then
     cd "$here/../.."
-    IOPILOT=${CARGO_TARGET_DIR:-target}/release/iopilot
+    IOPILOT=${CARGO_TARGET_DIR:-target}/demo/iopilot
 fi
 [ -x "$IOPILOT" ] || { echo "golden: no binary at $IOPILOT" >&2; exit 2; }
 IOPILOT=$(realpath "$IOPILOT")
@@ -46,6 +61,7 @@ one() {
     fi
     local hash=$(sha256sum < "$kept")
     echo "${hash:0:16}  $command" > "$work/$number"
+    awk -f "$here/figures.awk" "$out/stdout" >> "$work/$number"
     rm -r "$out"
     if [ -n "${KEEP:-}" ]; then # named by the command, so that `diff -r` of two folders finds its way
         { echo "$command"; cat "$kept"; } > "$KEEP/$(sha256sum <<< "$command" | cut -c 1-12)"
@@ -64,7 +80,7 @@ run_all() {
     awk '{ printf "%04d %s\n", NR, $0 }' "$work/cases" |
         xargs -d '\n' -n 1 -P "${JOBS:-$(nproc)}" bash "$here/run.sh" one
     find "$work" -name '[0-9][0-9][0-9][0-9]' | sort | xargs cat > "$work/results"
-    [ "$(wc -l < "$work/results")" = "$(wc -l < "$work/cases")" ] || { echo "golden: a run got lost" >&2; exit 2; }
+    [ "$(grep -c '^[^ ]' "$work/results")" = "$(wc -l < "$work/cases")" ] || { echo "golden: a run got lost" >&2; exit 2; }
 }
 
 # Ends where a run failed.
@@ -72,26 +88,17 @@ all_ran() {
     ! grep -q '^FAILED' "$work/results" || exit 2
 }
 
-check() {
-    awk 'NR == FNR { hash[substr($0, 19)] = $1; next }
-        { command = substr($0, 19); seen[command]; runs++ }
-        $1 == "FAILED" { failed++; next }
-        !(command in hash) { print "new      " command; news++; next }
-        hash[command] != $1 { print "differs  " command; differ++; next }
-        { equal++ }
-        END {
-            for (command in hash) if (!(command in seen)) { print "gone     " command | "sort"; gone++ }
-            close("sort")
-            printf "golden: %d runs: %d equal, %d differ, %d failed, %d new, %d gone\n", runs, equal, differ, failed, news, gone
-            exit failed ? 2 : differ + news + gone > 0
-        }' "$expected" "$work/results"
-}
-
 case ${1:-print} in
 one) one "$2" ;;
 list) source "$here/cases.sh" ;;
 print) run_all; cat "$work/results"; all_ran ;;
-update) run_all; all_ran; cp "$work/results" "$expected"; echo "golden: wrote $(wc -l < "$expected") hashes to $expected" ;;
-check) run_all; check ;;
-*) echo "usage: run.sh [check|update|list]" >&2; exit 2 ;;
+update)
+    run_all
+    all_ran
+    [ ! -s "$expected" ] || compare "$expected" "$work/results" || true
+    cp "$work/results" "$expected"
+    echo "golden: wrote $(grep -c '^[^ ]' "$expected") hashes to $expected"
+    ;;
+check) run_all; compare "$expected" "$work/results" ;;
+*) echo "usage: run.sh [check|update|list|compare BEFORE AFTER|figures]" >&2; exit 2 ;;
 esac

@@ -34,9 +34,10 @@ fn replays(workloads: &[Workload], replays: Option<u32>, options: &RunOptions) -
             let drawn = match workload {
                 _ if n == 0 => Some(workload.clone()),
                 Workload::Trace(trace) => trace.redrawn(seed).map(Workload::Trace),
-                Workload::Fio { .. } | Workload::Ganger { .. } | Workload::System(_) | Workload::Programs { .. } => {
-                    Some(workload.clone())
-                }
+                Workload::Fio { .. }
+                | Workload::Ganger { .. }
+                | Workload::BuiltinPrograms(_)
+                | Workload::UserPrograms { .. } => Some(workload.clone()),
             };
             let options = RunOptions { seed, ..options.clone() };
             all.extend(drawn.map(|workload| Replay { workload, options }));

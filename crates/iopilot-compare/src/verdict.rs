@@ -39,7 +39,7 @@ impl Measure {
             },
             Workload::Fio { .. } => Self::Throughput,
             Workload::Ganger { .. } => Self::MeanResponse,
-            Workload::System(_) | Workload::Programs { .. } => Self::Elapsed,
+            Workload::BuiltinPrograms(_) | Workload::UserPrograms { .. } => Self::Elapsed,
         }
     }
 

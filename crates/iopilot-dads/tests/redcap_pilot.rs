@@ -4,7 +4,7 @@
 
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_dads::{RedcapCheck, RedcapPilot};
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, RunOptions};

@@ -4,7 +4,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_device::{
-    G1Layout, G1Zone, G4Child, G4Entry, G4Layout, Geometry, HeadOrder, Layout, SkewUnit, Sparing, TrackPattern, Zone,
+    G1Layout, G1Zone, G4Child, G4Entry, G4Layout, Geometry, HeadOrder, SkewUnit, Sparing, TrackLayout, TrackPattern,
+    Zone,
 };
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -25,7 +26,7 @@ fn zoned() -> Geometry {
         cylinder_skew: 0.28,
         band_skew: 0.0,
     };
-    Geometry::new(HEADS, Layout::Serpentine, (0..ZONES).map(zone).collect(), None)
+    Geometry::new(HEADS, TrackLayout::Serpentine, (0..ZONES).map(zone).collect(), None)
 }
 
 /// The same with spares, and with so many slips in each zone.

@@ -5,7 +5,7 @@ use crate::{Arm, Mechanics};
 use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
 
 /// An arm and what moves it. `arm_positions!` makes [`Positions`](iopilot_block::Positions) of it.
-pub(crate) trait ArmModel {
+pub trait ArmModel {
     /// The moving parts.
     fn mechanics(&self) -> &Mechanics;
 
@@ -29,6 +29,7 @@ pub(crate) trait ArmModel {
 }
 
 /// Implements [`Positions`](iopilot_block::Positions) for an [`ArmModel`], which a blanket implementation may not.
+#[macro_export]
 macro_rules! arm_positions {
     ($type:ty) => {
         impl iopilot_block::Positions for $type {
@@ -36,11 +37,11 @@ macro_rules! arm_positions {
                 self.mechanics().geometry.cylinders()
             }
 
-            fn cylinder(&self, lba: Lba) -> u32 {
+            fn cylinder(&self, lba: iopilot_block::Lba) -> u32 {
                 self.mechanics().geometry.track_of(lba.0).cylinder
             }
 
-            fn arm(&self, at: Nanos) -> u32 {
+            fn arm(&self, at: iopilot_block::Nanos) -> u32 {
                 self.free_arm(at).0.cylinder
             }
 
@@ -48,28 +49,51 @@ macro_rules! arm_positions {
                 self.seek_floor().at_least(distance)
             }
 
-            fn initiation(&self, op: Op) -> f64 {
+            fn initiation(&self, op: iopilot_block::Op) -> f64 {
                 self.initiation_delay(op)
             }
 
-            fn positioning(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+            fn positioning(
+                &self,
+                lba: iopilot_block::Lba,
+                sectors: iopilot_block::Sectors,
+                op: iopilot_block::Op,
+                at: iopilot_block::Nanos,
+            ) -> f64 {
                 self.positioning_from(self.free_arm(at), lba, sectors, op)
             }
 
-            fn access(&self, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+            fn access(
+                &self,
+                lba: iopilot_block::Lba,
+                sectors: iopilot_block::Sectors,
+                op: iopilot_block::Op,
+                at: iopilot_block::Nanos,
+            ) -> f64 {
                 self.access_from(self.free_arm(at), lba, sectors, op)
             }
 
-            fn access_after(&self, after: Lba, lba: Lba, sectors: Sectors, op: Op, at: Nanos) -> f64 {
+            fn access_after(
+                &self,
+                after: iopilot_block::Lba,
+                lba: iopilot_block::Lba,
+                sectors: iopilot_block::Sectors,
+                op: iopilot_block::Op,
+                at: iopilot_block::Nanos,
+            ) -> f64 {
                 let track = self.mechanics().geometry.track_of(after.0.saturating_sub(1));
                 let arm = $crate::Arm { cylinder: track.cylinder, head: track.head };
                 self.access_from((arm, at.0 as f64), lba, sectors, op)
             }
 
-            fn cached(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached {
+            fn cached(
+                &self,
+                lba: iopilot_block::Lba,
+                sectors: iopilot_block::Sectors,
+                op: iopilot_block::Op,
+            ) -> iopilot_block::Cached {
                 self.in_cache(lba, sectors, op)
             }
         }
     };
 }
-pub(crate) use arm_positions;

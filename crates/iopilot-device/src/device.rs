@@ -103,6 +103,12 @@ pub trait Device {
         None
     }
 
+    /// Turns the platters of an idle device by this part of a revolution, 0 to 1; nothing without platters. The members of
+    /// an array are not in step.
+    fn respin(&mut self, revolutions: f64) {
+        _ = revolutions;
+    }
+
     /// What it tells of itself beyond the times of requests; `None` where that is nothing.
     fn report(&self) -> Option<DeviceReport> {
         None

@@ -18,8 +18,8 @@ mod write;
 mod write_buffer;
 
 pub use geometry::{
-    G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap, Geometry, HeadOrder, Layout,
-    Place, SkewUnit, Sparing, Track, TrackPattern, Zone, ZoneSpan,
+    BlockPlace, G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Child, G4Entry, G4Layout, G4Remap, Geometry, HeadOrder,
+    SkewUnit, Sparing, Track, TrackLayout, TrackPattern, Zone, ZoneSpan,
 };
 pub use mechanics::{Arm, Mechanics};
 pub use model::{CacheModel, DiskModel, InterfaceModel, QueuePolicy};
@@ -30,7 +30,7 @@ use crate::{CacheControl, Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Nanos, Op, Positions, RequestId};
 use pick::Pick;
 use read_cache::ReadCache;
-use request::{Ahead, Job, JobKind, Waiting, Work};
+use request::{Ahead, ArmJob, JobKind, MediaWork, Waiting};
 use std::collections::VecDeque;
 use write_buffer::WriteBuffer;
 
@@ -44,7 +44,7 @@ pub struct MechanicalDisk {
     /// Where the arm stands, unless a job or read-ahead says otherwise, and from when it can move, ns.
     arm: Arm,
     arm_free: f64,
-    job: Option<Job>,
+    job: Option<ArmJob>,
     /// Only while there is no job.
     ahead: Option<Ahead>,
     /// Requests that need the arm, or room in the write buffer, in order of arrival. Empty while there is no job.
@@ -91,11 +91,6 @@ impl MechanicalDisk {
         &self.model
     }
 
-    /// Turns the platters of an idle disk by some part of a revolution.
-    pub(crate) fn respin(&mut self, revolutions: f64) {
-        self.model.mechanics.respin(revolutions);
-    }
-
     /// Blocks that were acknowledged and are not on the medium yet.
     pub fn dirty_sectors(&self) -> u64 {
         self.buffer.dirty_sectors()
@@ -116,10 +111,10 @@ impl MechanicalDisk {
                 Pick::Waiting(i) => {
                     let Some(w) = self.dequeue(i) else { return };
                     match w.work {
-                        Work::Read => self.start_read(&w, t),
-                        Work::Write => self.start_write(&w, t),
-                        Work::Buffer => self.accept(&w, t),
-                        Work::Flush => {
+                        MediaWork::Read => self.start_read(&w, t),
+                        MediaWork::Write => self.start_write(&w, t),
+                        MediaWork::Buffer => self.accept(&w, t),
+                        MediaWork::Flush => {
                             let overhead = nanos(self.model.interface.write_overhead);
                             let service = ServiceBreakdown { overhead, ..ServiceBreakdown::default() };
                             self.complete(w.request.id, t.max(w.ready), service);
@@ -132,7 +127,7 @@ impl MechanicalDisk {
 
     fn start_job(&mut self, kind: JobKind, end: f64) {
         self.destage_at = None;
-        self.job = Some(Job { kind, end, end_nanos: nanos_up(end) });
+        self.job = Some(ArmJob { kind, end, end_nanos: nanos_up(end) });
     }
 
     /// Ends the present job and begins the next.
@@ -221,7 +216,7 @@ impl Device for MechanicalDisk {
                 let geometry = &self.model.mechanics.geometry;
                 let ready = t + self.model.interface.write_overhead;
                 let (track, seal) = (geometry.track_of(0), Some(self.buffer.seal()));
-                let work = Work::Flush;
+                let work = MediaWork::Flush;
                 self.enqueue(Waiting { request, work, arrived: t, ready, track, angle: 0.0, seal, follows: false });
             }
             // Magnetic media have nothing to discard.
@@ -264,6 +259,10 @@ impl Device for MechanicalDisk {
 
     fn positions(&self) -> Option<&dyn Positions> {
         Some(self)
+    }
+
+    fn respin(&mut self, revolutions: f64) {
+        self.model.mechanics.respin(revolutions);
     }
 }
 

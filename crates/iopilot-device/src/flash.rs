@@ -24,10 +24,7 @@ mod stats;
 mod theory;
 
 pub use device::FlashDrive;
-pub use model::{
-    BufferModel as FlashBufferModel, FlashModel, FtlModel, HostModel as FlashHostModel, NandModel, Precondition,
-    StripeOrder,
-};
+pub use model::{FlashBufferModel, FlashHostModel, FlashModel, FtlModel, NandModel, Precondition, StripeOrder};
 pub use stats::FlashStats;
 pub use theory::{steady_victim_share, steady_write_amplification};
 

@@ -1,6 +1,6 @@
 //! [`DeviceReport`]: what a device tells of itself after a run.
 
-use crate::{CacheReport, FlashStats, HybridStats};
+use crate::{FlashStats, HybridStats};
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use serde::Serialize;
 
@@ -37,21 +37,6 @@ pub struct ControllerReport {
     pub write_backs: u64,
     /// Bytes they wrote.
     pub written_back_bytes: u64,
-}
-
-impl From<CacheReport> for ControllerReport {
-    fn from(cache: CacheReport) -> Self {
-        Self {
-            reads: cache.reads,
-            read_hits: cache.read_hits,
-            writes: cache.writes,
-            write_hits: cache.write_hits,
-            fills: cache.fills,
-            filled_bytes: cache.filled * SECTOR_BYTES,
-            write_backs: cache.write_backs,
-            written_back_bytes: cache.written_back * SECTOR_BYTES,
-        }
-    }
 }
 
 impl DeviceReport {

@@ -154,7 +154,7 @@ impl<D: Device + Clone> TimedDevice for Synchronous<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Catalogue, ConstantDevice};
+    use crate::ConstantDevice;
 
     #[test]
     fn a_request_takes_what_the_model_says() {
@@ -164,15 +164,5 @@ mod tests {
             device.pause(Nanos(5)).unwrap();
         }
         assert_eq!(device.capacity(), 1000);
-    }
-
-    #[test]
-    fn a_restart_forgets_what_was_read() {
-        let mut disk = Synchronous::new(Catalogue::get("hd-250-32").unwrap().build().unwrap());
-        let read = |disk: &mut Synchronous<_>| disk.serve(Op::Read, Lba(1_000_000), Sectors(8)).unwrap();
-        let (first, again) = (read(&mut disk), read(&mut disk));
-        assert!(again < first && again < Nanos::from_millis(1), "{first:?} {again:?}");
-        disk.restart().unwrap();
-        assert_eq!(read(&mut disk), first);
     }
 }

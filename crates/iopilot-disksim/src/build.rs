@@ -1,6 +1,6 @@
 //! From parameters to models.
 //!
-//! A drive goes through [`DriveSpec`](iopilot_device::DriveSpec), the same that our own files hold, so that a converted
+//! A drive goes through [`DriveSpec`](iopilot_catalogue::DriveSpec), the same that our own files hold, so that a converted
 //! file and the one it comes from make the same model.
 
 mod convert;

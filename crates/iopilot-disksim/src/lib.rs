@@ -3,14 +3,11 @@
 //! [`Spec::load`] reads the language: blocks, lists, ranges, inclusion, inheritance, instances and the topology, with
 //! file and line kept for every value. [`params::System::read`] makes typed and checked parameters of it.
 //! [`Spec::override_parameter`] applies what a command line changes. [`system::run_system`] runs a whole configuration.
-//! [`validate`] compares a drive's model with times measured on the drive, and [`calibrate`] fits it to them.
 
 mod build;
-pub mod calibrate;
 pub mod params;
 mod parse;
 pub mod system;
-pub mod validate;
 
 pub use build::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};
-pub use parse::{Block, FileLine, Files, Instance, MODULES, Node, Param, Spec, Value};
+pub use parse::{Block, ComponentInstance, FileLine, MODULES, Param, ParameterFiles, Spec, TopologyNode, Value};

@@ -12,11 +12,11 @@ mod names;
 mod overrides;
 mod spec;
 
-pub use block::{Block, Node, Param, Value};
-pub use files::{FileLine, Files};
+pub use block::{Block, Param, TopologyNode, Value};
+pub use files::{FileLine, ParameterFiles};
 pub use modules::MODULES;
 pub(crate) use names::expected_name;
-pub use spec::{Instance, Spec};
+pub use spec::{ComponentInstance, Spec};
 
 #[cfg(test)]
 mod tests;

@@ -25,15 +25,15 @@ mod trace;
 
 pub use build::SystemOptions;
 pub use error::RunError;
-pub use generator::{Drawn, Generator, GeneratorConfig};
-pub use iomap::{IoMap, Mapping};
+pub use generator::{Drawn, GeneratorConfig, SyntheticGenerator};
+pub use iomap::{IoMap, IoMapping};
 pub use organisation::{
-    Access, AccessPlan, Addressing, BlockSpread, LogicalCopyChoice, LogicalOrganisation, LogicalPlace,
-    LogicalRedundancy, OrganisationConfig, ParityRotation, Queues,
+    AccessPlan, Addressing, BlockSpread, DeviceAccess, DriverQueues, LogicalCopyChoice, LogicalOrganisation,
+    LogicalPlace, LogicalRedundancy, OrganisationConfig, ParityRotation,
 };
-pub use processors::{Issued, LoadConfig, LoadStep, Processors};
+pub use processors::{IssuedOperation, LoadConfig, LoadStep, Processors};
 pub use rand48::Rand48;
-pub use report::{BusUse, CacheUse, DeviceUse, OrganisationReport, Overall, SystemReport, Times};
+pub use report::{BusUse, CacheUse, DeviceUse, OrganisationReport, Overall, SystemReport, TimeDistribution};
 pub use run::{Override, SystemRun, run_system};
-pub use simulation::{AccessTimes, Ending};
+pub use simulation::{AccessTimes, RunEnding};
 pub use trace::{TraceFormat, TraceInput};

@@ -2,7 +2,9 @@
 
 use crate::target::refused;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_device::{AnyDevice, Device, DiskSpec, SingleDrive};
+use iopilot_catalogue::{AnyDevice, DiskSpec};
+use iopilot_device::Device;
+use iopilot_scsi::SingleDrive;
 use iopilot_disksim::params::{ComponentKind, System};
 use iopilot_disksim::{Spec, drive_model};
 use iopilot_redcap::RedcapSpec;
@@ -11,8 +13,8 @@ use iopilot_sim::{Machine, Progress, RunConfig, SimError, run};
 use iopilot_trace::{Dependencies, TraceRecord};
 use iopilot_workload::ganger::{GangerSpec, on_own_cpus};
 use iopilot_workload::replay::{Closed, Dependent, Open, ReplayRecord};
+use iopilot_workload::{BuiltinProgramsSpec, Source, SourceHandle, Step, UserProgramsSpec};
 use iopilot_workload::{FioJobs, FioSource};
-use iopilot_workload::{ProgramsSpec, Source, SourceHandle, Step, SystemSpec};
 use std::path::Path;
 
 /// Requests that a workload is let issue, and times that it is asked for more: one may compute forever.
@@ -67,7 +69,7 @@ impl<S: Source> Source for Bounded<S> {
 
 /// A disk without an arm: quick to make.
 fn any_disk() -> AnyDevice {
-    let spec = iopilot_device::load_disk("ssd-160-simple").expect("the catalogue has it");
+    let spec = iopilot_catalogue::load_disk("ssd-160-simple").expect("the catalogue has it");
     spec.build().expect("the catalogue's disks can be built")
 }
 
@@ -207,10 +209,11 @@ pub(crate) fn scheduler(text: &str) -> String {
     }
 }
 
-/// Programs that are described, which then run for a while; or by name, with keys. What is said of those can be read again.
+/// A description of programs, which then run for a while; or the name of built-in programs, with keys. The printed name parses
+/// again.
 pub(crate) fn programs(text: &str) -> String {
-    if ProgramsSpec::is_in(text) || text.contains("[[") {
-        let spec = ProgramsSpec::from_toml(text, "fuzz.toml");
+    if UserProgramsSpec::is_in(text) || text.contains("[[") {
+        let spec = UserProgramsSpec::from_toml(text, "fuzz.toml");
         return match spec.and_then(|spec| spec.check_disk(SMALL).and_then(|()| spec.source(None, SMALL, 1))) {
             Err(e) => refused(&e),
             Ok(source) => {
@@ -219,11 +222,11 @@ pub(crate) fn programs(text: &str) -> String {
             }
         };
     }
-    match SystemSpec::parse(text) {
+    match BuiltinProgramsSpec::parse(text) {
         Err(e) => refused(&e),
         Ok(spec) => {
             let said = spec.to_string();
-            assert_eq!(SystemSpec::parse(&said).ok(), Some(spec), "{said} is read as it is written");
+            assert_eq!(BuiltinProgramsSpec::parse(&said).ok(), Some(spec), "{said} is read as it is written");
             format!("ok {said}")
         }
     }

@@ -7,8 +7,8 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Criticality, Flags, HostReport, Lba, Nanos, Op, Sectors, Source, SourceHandle, Step};
 use iopilot_host::{
-    Call, Child, Event, FileCall, FileId, FileKind, FileSetup, FileSystem, Host, HostEnd, HostSettings, Preset, RawIo,
-    Script, TaskSpec, Ufs, UfsSettings,
+    Call, Child, FileCall, FileId, FileKind, FileSetup, FileSystem, Host, HostEnd, HostSettings, Preset, ProgramEvent,
+    RawIo, Script, TaskSpec, Ufs, UfsSettings,
 };
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,11 +22,11 @@ const FILES_EACH: u32 = 20;
 const FILE_BYTES: u64 = 12_000;
 const RAW_REQUESTS: u64 = 20_000;
 
-fn event(call: Call) -> Event {
-    Event { compute: Nanos::from_micros(100), call }
+fn event(call: Call) -> ProgramEvent {
+    ProgramEvent { compute: Nanos::from_micros(100), call }
 }
 
-fn host(programs: Vec<Vec<Event>>) -> Host {
+fn host(programs: Vec<Vec<ProgramEvent>>) -> Host {
     let task = |events| TaskSpec {
         name: "task".into(),
         program: Script::new(events).into(),

@@ -1,13 +1,13 @@
-//! [`Costs`]: how long a CPU is busy with the kernel's own work.
+//! [`Costs`]: the CPU time of the kernel's own work.
 
 use iopilot_block::{InputError, Nanos};
 use serde::Deserialize;
 
-/// The machines whose costs are known.
+/// Machines with known costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Preset {
-    /// A 33 MHz 486 under System V Release 4 (Ganger 5.2). What an interrupt costs follows from Tables 7.3 to 7.5: the CPU
-    /// time beside the task's over the number of interrupts.
+    /// A 33 MHz 486 under System V Release 4 (Ganger 5.2). The cost of an interrupt follows from Tables 7.3 to 7.5: the CPU
+    /// time that is not the task's, over the number of interrupts.
     #[serde(rename = "1995")]
     Y1995,
     /// 0.8 to 2.7 GHz, Linux 2.6.
@@ -18,45 +18,45 @@ pub enum Preset {
     Today,
 }
 
-/// What a CPU spends on what the kernel does, in microseconds. All are divided by the speed of the CPUs.
+/// CPU time of kernel operations, in microseconds. All are divided by the speed of the CPUs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
     /// One clock interrupt.
     pub tick_us: f64,
     /// Clock interrupts a second; 0 for none.
     pub hz: u32,
-    /// An interrupt of the controller, with what the driver does then.
+    /// An interrupt of the controller, with the driver's handler.
     pub irq_us: f64,
-    /// Interrupts of a read that the device's cache serves, of another read, and of a write: a controller of 1995 interrupts as
-    /// the device disconnects, reconnects, and saves its pointers, too (Ganger 5.4: the counts of Tables 5.4 to 5.7).
+    /// Interrupts of a read that the device's cache serves, of another read, and of a write. A controller of 1995 also
+    /// interrupts when the device disconnects, reconnects and saves its pointers (Ganger 5.4: the counts of Tables 5.4 to 5.7).
     pub irqs_per_hit: u32,
     /// See [`Costs::irqs_per_hit`].
     pub irqs_per_read: u32,
     /// See [`Costs::irqs_per_hit`].
     pub irqs_per_write: u32,
-    /// A request into the driver.
+    /// Submitting a request to the driver.
     pub submit_us: f64,
-    /// From one process to another.
+    /// Switching from one process to another.
     pub switch_us: f64,
     /// Putting a process to sleep.
     pub block_us: f64,
     /// Making a process runnable.
     pub wake_us: f64,
-    /// Filling the CPU's cache again after another process ran.
+    /// Refilling the CPU's cache after another process ran.
     pub refill_us: f64,
     /// Entering the kernel and leaving it.
     pub syscall_us: f64,
-    /// A new process.
+    /// Starting a process.
     pub fork_us: f64,
-    /// Its end.
+    /// Ending a process.
     pub exit_us: f64,
-    /// A KiB between the page cache and a process.
+    /// Copying a KiB between the page cache and a process.
     pub copy_us_per_kib: f64,
-    /// A component of a path.
+    /// Looking up a component of a path.
     pub lookup_us: f64,
 }
 
-/// The same, as a table of a machine's description: what is left out is the preset's.
+/// The costs in a machine's description. The preset supplies missing values.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CostSettings {
@@ -79,7 +79,7 @@ pub struct CostSettings {
 }
 
 impl Costs {
-    /// Nothing costs anything: what happens is the processes' doing alone.
+    /// All costs are zero: only processes take time.
     pub const FREE: Self = Self {
         tick_us: 0.0,
         hz: 0,
@@ -99,7 +99,7 @@ impl Costs {
         lookup_us: 0.0,
     };
 
-    /// Those of a machine of that time.
+    /// The costs of a machine of that time.
     pub const fn of(preset: Preset) -> Self {
         match preset {
             Preset::Y1995 => Self {
@@ -159,10 +159,10 @@ impl Costs {
         }
     }
 
-    /// The same with what `settings` say.
+    /// Applies `settings`.
     ///
     /// # Errors
-    /// Names the one that makes no sense.
+    /// Names the invalid value.
     pub fn with(self, settings: &CostSettings) -> Result<Self, InputError> {
         let us = |key: &str, own: f64, set: Option<f64>| match set {
             None => Ok(own),
@@ -202,8 +202,8 @@ impl Costs {
         Ok(costs)
     }
 
-    /// The same with a driver that takes `scale` times as long: its interrupts, and requests into it (Ganger A.1.2.1, the driver's
-    /// third parameter).
+    /// Multiplies the driver's costs by `scale`: its interrupts, and requests into it (Ganger A.1.2.1, the driver's third
+    /// parameter).
     ///
     /// # Errors
     /// If the scale is out of range.
@@ -214,7 +214,7 @@ impl Costs {
         Ok(Self { irq_us: scale * self.irq_us, submit_us: scale * self.submit_us, ..self })
     }
 
-    /// Of a CPU that is not idle, the share that the clock's interrupts take.
+    /// The share of a busy CPU's time that clock interrupts take.
     pub(crate) fn ticking(&self, speed: f64) -> f64 {
         f64::from(self.hz) * self.tick_us / (1e6 * speed)
     }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_the_presets() {
+    fn missing_costs_are_the_presets() {
         let settings = CostSettings { irq_us: Some(300.0), ..CostSettings::default() };
         let costs = Costs::of(Preset::Y1995).with(&settings).unwrap();
         assert_eq!(costs, Costs { irq_us: 300.0, ..Costs::of(Preset::Y1995) });

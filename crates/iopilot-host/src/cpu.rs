@@ -1,28 +1,28 @@
-//! [`Cpu`]: one thing at a time, and what was interrupted goes on afterwards.
+//! [`Cpu`]: a process with a stack of kernel work above it.
 
-use crate::totals::Use;
+use crate::totals::CpuUse;
 use iopilot_block::Nanos;
 
-/// Work of the kernel on a CPU, above what its process computes.
+/// Kernel work on a CPU, above the computation of its process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    /// What is left of it.
+pub(crate) struct KernelWork {
+    /// The time left.
     pub(crate) left: Nanos,
-    pub(crate) what: Task,
-    /// What it counts as.
-    pub(crate) counts: Use,
+    pub(crate) what: KernelWorkKind,
+    /// The account it is booked to.
+    pub(crate) counts: CpuUse,
 }
 
-/// What a piece of the kernel's work does when it ends.
+/// Kinds of kernel work, by what happens when the work ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
-    /// The interrupt of a request that is complete: wakes who waits.
+pub(crate) enum KernelWorkKind {
+    /// The completion interrupt of a request: wakes the waiters.
     Completion(usize),
     /// Another interrupt of a request.
     Interrupt,
     /// An interrupt of this external source.
     External(usize),
-    /// The process has been put to sleep: another is chosen.
+    /// The process has been put to sleep: another one is chosen.
     Leave,
     /// The next process is in place.
     Enter,
@@ -31,16 +31,16 @@ pub(crate) enum Task {
 /// A CPU.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpu {
-    /// Whose computation is counted down, or would be without the work above it.
+    /// The process whose computation is counted down once the work above it is done.
     pub(crate) process: Option<usize>,
-    /// The last is counted down.
-    pub(crate) work: Vec<Work>,
-    /// Since when what is on top is counted down, and when that ends; `None` where the CPU is idle.
+    /// The last item is counted down.
+    pub(crate) work: Vec<KernelWork>,
+    /// When the count-down of the top item began, and when it ends; `None` for an idle CPU.
     pub(crate) since: Nanos,
     pub(crate) ends: Option<Nanos>,
-    /// When its process has computed long enough for now, if others want to.
+    /// When the turn of its process ends, if others wait.
     pub(crate) quantum: Nanos,
-    /// Whether its process is to make room as soon as it may.
+    /// Whether its process must yield as soon as it may (the kernel's `need_resched`).
     pub(crate) resched: bool,
     /// The process that ran last.
     pub(crate) last: Option<usize>,
@@ -59,7 +59,7 @@ impl Cpu {
     }
 }
 
-/// How much longer everything takes, as the clock interrupts it: `share` of the time is the clock's.
+/// Stretches work by the clock's interrupts, which take `share` of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     /// The clock's time for each nanosecond of work, in 2^-32 ns.
@@ -71,7 +71,7 @@ impl Stretch {
         Self { ticks: (share / (1.0 - share) * 2f64.powi(32)).round() as u64 }
     }
 
-    /// How long so much work takes.
+    /// The time that `work` takes.
     #[inline]
     pub(crate) fn wall(self, work: Nanos) -> Nanos {
         if self.ticks == 0 {
@@ -81,7 +81,7 @@ impl Stretch {
         work.saturating_add(Nanos(u64::try_from(ticks).unwrap_or(u64::MAX)))
     }
 
-    /// How much work is done in so long a time.
+    /// The work done in a time `wall`.
     #[inline]
     pub(crate) fn work(self, wall: Nanos) -> Nanos {
         if self.ticks == 0 {

@@ -6,11 +6,11 @@ use serde::Deserialize;
 /// How processes share CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum CpuScheduler {
-    /// In turns of one length, from one queue.
+    /// Round robin from one queue.
     #[serde(rename = "rr")]
     RoundRobin,
-    /// By priorities that fall as a process computes and rise as it waits for requests, from one queue: time sharing of System V
-    /// Release 4.
+    /// Time sharing of System V Release 4, from one queue: priorities fall while a process computes and rise when it waits for
+    /// requests.
     #[serde(rename = "svr4")]
     Svr4,
     /// By virtual run time, with a queue for each CPU: Linux 2.6.23 to 6.5.
@@ -19,10 +19,10 @@ pub enum CpuScheduler {
 }
 
 impl CpuScheduler {
-    /// All.
+    /// All schedulers.
     pub const ALL: [Self; 3] = [Self::RoundRobin, Self::Svr4, Self::Fair];
 
-    /// As a machine's description has it.
+    /// The name in a machine's description.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "rr",
@@ -35,17 +35,16 @@ impl CpuScheduler {
 /// Tunables of [`CpuScheduler::Fair`], named as in `/proc/sys/kernel/sched_*_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairSettings {
-    /// In which time all processes of a CPU run once.
+    /// The period in which all processes of a CPU run once.
     pub latency: Nanos,
-    /// A turn is not shorter than this.
+    /// The shortest turn.
     pub min_granularity: Nanos,
-    /// A woken process pre-empts who has run for more than this longer.
+    /// A woken process pre-empts one whose virtual run time is ahead by more than this.
     pub wakeup_granularity: Nanos,
 }
 
 impl FairSettings {
-    /// The kernel's: 6, 0.75 and 1 ms, times 1 + log2 of the CPUs, of which it counts up to 8
-    /// (`get_update_sysctl_factor`).
+    /// The kernel's defaults: 6, 0.75 and 1 ms, times 1 + log2 of the CPUs, counted up to 8 (`get_update_sysctl_factor`).
     pub const fn of(cpus: u16) -> Self {
         let counted = if cpus < 8 { cpus } else { 8 };
         let factor = match counted.checked_ilog2() {

@@ -1,16 +1,17 @@
-//! [`External`]: a source of interrupts from outside, as a network is (Ganger A.1.3). They come whatever the host does.
+//! [`ExternalInterrupts`]: a source of external interrupts, such as a network (Ganger A.1.3). They do not depend on what the
+//! host does.
 
 use crate::program::Key;
 use iopilot_block::Nanos;
 use std::fmt;
 use std::sync::Arc;
 
-/// When interrupts come: a pure state machine.
+/// The arrival times of interrupts: a pure state machine.
 pub trait Arrivals: fmt::Debug + Send + Sync {
-    /// The time of the next one, not before the last; `None` after the last.
+    /// The time of the next interrupt, never earlier than the previous one; `None` after the last.
     fn next(&mut self) -> Option<Nanos>;
 
-    /// The same in the same state.
+    /// A copy in the same state.
     fn boxed(&self) -> Box<dyn Arrivals>;
 }
 
@@ -19,7 +20,7 @@ pub trait Arrivals: fmt::Debug + Send + Sync {
 pub struct AnyArrivals(Box<dyn Arrivals>);
 
 impl AnyArrivals {
-    /// Of arrivals.
+    /// Wraps arrivals.
     pub fn new(arrivals: impl Arrivals + 'static) -> Self {
         Self(Box::new(arrivals))
     }
@@ -35,19 +36,19 @@ impl Clone for AnyArrivals {
     }
 }
 
-/// What a handler does at its end.
+/// What an interrupt handler does at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum InterruptEffect {
     /// Nothing: it only takes time.
     Nothing,
-    /// It wakes who sleeps on this key: all, or who has slept longest.
+    /// It wakes the sleepers of a key: all, or the one that has slept longest.
     Wakeup {
-        /// On what.
+        /// The key.
         key: Key,
         /// Whether all are woken.
         all: bool,
     },
-    /// It puts so many bytes into a channel. Where there is no room they are lost, as a handler cannot wait.
+    /// It puts bytes into a channel. Without room they are lost, because a handler cannot wait.
     Put {
         /// The channel.
         channel: Key,
@@ -56,22 +57,23 @@ pub enum Effect {
     },
 }
 
-/// A source of interrupts.
+/// A source of external interrupts.
 #[derive(Clone, Debug)]
-pub struct External {
+pub struct ExternalInterrupts {
     /// Its name.
     pub name: Arc<str>,
-    /// When they come.
+    /// When the interrupts come.
     pub arrivals: AnyArrivals,
-    /// Whether they never end by themselves: then they do once every process that is no daemon has exited, or all of those have
+    /// Whether the source is endless. An endless source stops once every process but daemons has exited, or all of these have
     /// waited for other processes for long.
     pub is_endless: bool,
-    /// The CPU that handles them.
+    /// The CPU that handles the interrupts.
     pub cpu: u16,
-    /// How long that takes, on a CPU of speed 1.
+    /// The time of the handler, on a CPU of speed 1.
     pub handler: Nanos,
-    /// What comes of it.
-    pub effect: Effect,
-    /// Whether each begins a task, which ends when who has got its bytes answers ([`Call::Answer`](crate::Call::Answer)).
+    /// What the handler does at its end.
+    pub effect: InterruptEffect,
+    /// Whether each interrupt begins a task. The task ends when the process that got its bytes answers
+    /// ([`Call::Answer`](crate::Call::Answer)).
     pub is_task: bool,
 }

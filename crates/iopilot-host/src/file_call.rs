@@ -1,13 +1,13 @@
-//! [`FileCall`]: what a process asks of its file system.
+//! [`FileCall`]: a system call on files.
 
 use std::fmt;
 
-/// A file or directory: a number that the programs of a workload agree on, as they would on a name.
+/// A file or directory: a number that the programs of a workload agree on, like a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
 impl FileId {
-    /// The root directory, which is always there.
+    /// The root directory, which always exists.
     pub const ROOT: Self = Self(1);
 }
 
@@ -17,55 +17,55 @@ impl fmt::Display for FileId {
     }
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// It has data.
+    /// A file with data.
     Regular,
-    /// It has names.
+    /// A directory.
     Directory,
 }
 
 /// A system call on files. Offsets and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileCall {
-    /// Finds the file by its path, component by component, and reads its inode.
+    /// Looks the file up by its path, component by component, and reads its inode.
     Open(FileId),
-    /// Reads; what is beyond the end is not read.
+    /// Reads, at most to the end of the file.
     Read {
-        /// From what.
+        /// The file.
         file: FileId,
-        /// From where.
+        /// The offset.
         offset: u64,
-        /// How much.
+        /// The length.
         bytes: u64,
     },
     /// Writes into the cache; the file grows as needed.
     Write {
-        /// Into what.
+        /// The file.
         file: FileId,
-        /// From where.
+        /// The offset.
         offset: u64,
-        /// How much.
+        /// The length.
         bytes: u64,
     },
     /// Reads all names of a directory.
     ReadDir(FileId),
-    /// Makes a file or directory that is not there.
+    /// Creates a file or directory that does not exist.
     Create {
-        /// In this directory.
+        /// Its directory.
         parent: FileId,
-        /// What it is to be called.
+        /// Its number.
         file: FileId,
-        /// What it is.
+        /// Its kind.
         kind: FileKind,
     },
-    /// Removes a file, or a directory that is empty. Dirty pages of it are never written.
+    /// Removes a file, or an empty directory. Its dirty pages are never written.
     Remove(FileId),
     /// Removes all data of a file.
     Truncate(FileId),
     /// Waits until all of a file is on the disk.
     Fsync(FileId),
-    /// Begins to write everything that is dirty, and does not wait for it.
+    /// Starts the write-back of everything dirty, and does not wait for it.
     Sync,
 }

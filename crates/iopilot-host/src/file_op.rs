@@ -1,35 +1,35 @@
-//! [`FileOp`]: the steps of a system call on files.
+//! [`FileOp`]: a step of a system call on files.
 
 use crate::file_call::FileId;
 use crate::file_system::Metadata;
 use crate::page_cache::PageKey;
 use iopilot_block::Criticality;
 
-/// A step of a system call. It is tried until it is done: between two tries the process computes, or waits for a page.
+/// A step of a system call. It is retried until it is done. Between two tries the process computes, or waits for a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileOp {
-    /// So much of the CPU, in microseconds.
+    /// Takes this CPU time, in microseconds.
     Spend(f64),
-    /// A block of metadata is read, and changed.
+    /// Reads a metadata block, and may change it.
     Metadata(Metadata),
-    /// A page of a file is read.
+    /// Reads a page of a file.
     Read {
         file: FileId,
         page: u64,
-        /// Whether it has been counted, and read-ahead been thought of.
+        /// Whether the lookup has been counted and read-ahead planned.
         counted: bool,
-        /// Whether it was not there.
+        /// Whether the page was a miss.
         missed: bool,
     },
-    /// A page of a file is changed, or wholly written.
+    /// Changes a page of a file, or overwrites all of it.
     Write { file: FileId, page: u64, is_whole: bool },
-    /// A page is written to the disk, if it is dirty.
+    /// Writes a page to the disk, if it is dirty.
     WriteOut { key: PageKey, class: Criticality },
-    /// The process waits until the page is written.
+    /// Waits until the page is written.
     Await(PageKey),
-    /// Pages of a file from `page` to before `end` are read ahead, where they are not there.
+    /// Reads ahead the missing pages of a file from `page` to before `end`.
     ReadAhead { file: FileId, page: u64, end: u64 },
-    /// A file, or only its data, is removed, once nothing is under way for it: the old content of a block would reach the disk
-    /// behind what another file puts there. Its pages before `from` have been looked at.
+    /// Removes a file, or only its data, once no request for it is in flight. Otherwise the old content of a block could
+    /// overwrite what another file puts there. Its pages before `from` have been checked.
     Drop { file: FileId, keeps_name: bool, from: u64 },
 }

@@ -1,4 +1,4 @@
-//! [`Files`]: a file system under a page cache, and how system calls become steps.
+//! [`CachedFileSystem`]: a file system with a page cache; turns system calls into steps.
 
 mod read_ahead;
 mod removal;
@@ -6,28 +6,26 @@ mod removal;
 use crate::costs::Costs;
 use crate::file_call::{FileCall, FileId};
 use crate::file_op::FileOp;
-use crate::file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, Update};
+use crate::file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, MetadataUpdate};
 use crate::page_cache::{PageCache, PageKey};
 use iopilot_block::{Criticality, InputError, Nanos, NumberMap};
-use read_ahead::Progress;
+use read_ahead::ReadAheadState;
 use std::collections::VecDeque;
 
-/// When dirty pages go to the disk without being asked.
+/// When the syncer writes dirty pages back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WriteBack {
-    /// How often the syncer wakes up. It then writes all blocks of metadata that are dirty…
+    /// How often the syncer wakes up. It then writes all dirty metadata blocks…
     pub interval: Nanos,
-    /// …and the dirty pages of files in this share of the cache, the next one each time.
+    /// …and the dirty file pages in the next part of the cache, which has this share of it.
     pub share: f64,
 }
 
 impl WriteBack {
     /// The syncer of System V Release 4 for multiprocessors: once a second it sweeps a sixtieth of the cache (Ganger 5.3; the
-    /// share is System V's default age of delayed writes, 60 s). That metadata is written every second follows from Table 7.2:
-    /// compress and uncompress write three blocks a second that are no data, for as long as they run.
+    /// share is System V's default age of delayed writes, 60 s). Metadata is written every second, as Table 7.2 shows: compress
+    /// and uncompress write three non-data blocks a second for as long as they run.
     pub const SYSTEM_V: Self = Self { interval: Nanos::from_secs(1), share: 1.0 / 60.0 };
-    /// The conventional one: everything every 30 s.
-    pub const EVERY_30_S: Self = Self { interval: Nanos::from_secs(30), share: 1.0 };
 }
 
 /// The page cache.
@@ -37,20 +35,20 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// When dirty pages go to the disk.
     pub write_back: WriteBack,
-    /// How many pages are kept read ahead of one who reads in order; 0 for none.
+    /// Pages kept read ahead of a sequential reader; 0 for none.
     pub read_ahead: u32,
 }
 
 impl CacheSettings {
-    /// That of a machine of 1995: a page is read ahead; System V's syncer.
-    pub const fn of_1995(bytes: u64) -> Self {
+    /// The cache of a machine of 1995: one page of read-ahead, and System V's syncer.
+    pub(crate) const fn of_1995(bytes: u64) -> Self {
         Self { bytes, write_back: WriteBack::SYSTEM_V, read_ahead: 1 }
     }
 
-    /// Whether they make sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the invalid setting.
     pub fn check(&self) -> Result<(), InputError> {
         if !(1 << 20..1 << 43).contains(&self.bytes) {
             let mib = (self.bytes >> 20).to_string();
@@ -67,32 +65,32 @@ impl CacheSettings {
     }
 }
 
-/// Files, and what is in memory of them when a workload begins.
+/// Files, and which of them are cached when a workload begins.
 #[derive(Debug)]
 pub struct FileSetup {
-    /// Where they are.
+    /// The file system.
     pub system: Box<dyn FileSystem>,
     /// The page cache.
     pub cache: CacheSettings,
-    /// Files that are in it, with what leads to them; the last are the newest.
+    /// Files in the cache, with their directories and metadata; the last are the most recently used.
     pub cached: Vec<FileId>,
 }
 
-/// A file system under a page cache.
+/// A file system with a page cache.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct CachedFileSystem {
     pub(crate) settings: CacheSettings,
     pub(crate) system: Box<dyn FileSystem>,
     pub(crate) cache: PageCache,
-    /// How far each file has been read.
-    progress: NumberMap<FileId, Progress>,
-    /// Who waits for a request for pages.
+    /// The read-ahead state of each file.
+    progress: NumberMap<FileId, ReadAheadState>,
+    /// Processes that wait for requests for pages, as (request, process).
     waiting: Vec<(usize, usize)>,
-    /// The process that sweeps.
+    /// The syncer's process.
     pub(crate) syncer: usize,
     /// Whether the syncer sleeps until something is dirty.
     pub(crate) rests: bool,
-    /// The next place to be swept, and when the last sweep was.
+    /// The next frame to sweep, and the time of the last sweep.
     hand: u32,
     swept: Nanos,
     /// Empty between calls.
@@ -101,7 +99,7 @@ pub(crate) struct Files {
     freed: Vec<u64>,
 }
 
-impl Clone for Files {
+impl Clone for CachedFileSystem {
     fn clone(&self) -> Self {
         Self {
             settings: self.settings,
@@ -120,7 +118,7 @@ impl Clone for Files {
     }
 }
 
-impl Files {
+impl CachedFileSystem {
     pub(crate) fn new(setup: FileSetup, syncer: usize) -> Result<Self, InputError> {
         setup.cache.check()?;
         let capacity = (setup.cache.bytes / BLOCK_BYTES).min(u64::from(u32::MAX - 1)) as u32;
@@ -159,8 +157,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Puts the steps of `call` into `plan`. What it adds to the layout of files is there at once; what it removes, once nothing is
-    /// under way for it.
+    /// Puts the steps of `call` into `plan`. Additions to the layout of files take effect at once. Removals take effect once no
+    /// request for the file is in flight.
     pub(crate) fn plan(&mut self, call: FileCall, costs: &Costs, plan: &mut VecDeque<FileOp>) -> Result<(), FileError> {
         self.metadata.clear();
         match call {
@@ -198,7 +196,7 @@ impl Files {
                 let class = Criticality::TimeCritical;
                 plan.extend(self.keys.iter().map(|&key| FileOp::WriteOut { key, class }));
                 plan.extend(self.keys.drain(..).map(FileOp::Await));
-                let inode = self.system.inode(file).map(|block| Metadata::changed(block, Update::Sync));
+                let inode = self.system.inode(file).map(|block| Metadata::changed(block, MetadataUpdate::Sync));
                 plan.extend(inode.map(FileOp::Metadata));
             }
             FileCall::Sync => {
@@ -210,12 +208,12 @@ impl Files {
         Ok(())
     }
 
-    /// A block that is changed in the same way by several steps in a row is changed once.
+    /// Plans the metadata steps. A block that several steps in a row change in the same way is changed once.
     fn plan_metadata(&mut self, plan: &mut VecDeque<FileOp>) {
         self.metadata.dedup();
         let mut last: [Option<Metadata>; 4] = [None; 4];
         for (n, metadata) in self.metadata.drain(..).enumerate() {
-            let again = metadata.update != Some(Update::Sync) && last.contains(&Some(metadata));
+            let again = metadata.update != Some(MetadataUpdate::Sync) && last.contains(&Some(metadata));
             if !again {
                 plan.push_back(FileOp::Metadata(metadata));
                 last[n % 4] = Some(metadata);
@@ -270,13 +268,13 @@ impl Files {
         Ok(())
     }
 
-    /// What the syncer writes at `now`.
+    /// Plans what the syncer writes at `now`.
     pub(crate) fn plan_sweep(&mut self, now: Nanos, plan: &mut VecDeque<FileOp>) {
         let passed = now.since(self.swept).0 as f64 / self.settings.write_back.interval.0 as f64;
         self.swept = now;
         let capacity = self.cache.capacity();
         let places = (self.settings.write_back.share * passed.round() * f64::from(capacity)).ceil();
-        // More than all would be the same ones again.
+        // A sweep of more than the whole cache would repeat frames.
         let count = places.min(f64::from(capacity)) as u32;
         let begin = (f64::from(self.hand) + places - f64::from(count)) % f64::from(capacity);
         self.cache.dirty_metadata(&mut self.keys);
@@ -293,17 +291,17 @@ impl Files {
         }
     }
 
-    /// Process `p` waits for `request`.
+    /// Notes that process `p` waits for `request`.
     pub(crate) fn wait(&mut self, request: usize, p: usize) {
         self.waiting.push((request, p));
     }
 
-    /// Whether anybody waits for `request`.
+    /// Whether any process waits for `request`.
     pub(crate) fn is_waited_for(&self, request: usize) -> bool {
         self.waiting.iter().any(|&(waited, _)| waited == request)
     }
 
-    /// Puts into `out` who waited for `request`, in the order in which they came.
+    /// Moves the waiters of `request` to `out`, in order of arrival.
     pub(crate) fn take_waiting(&mut self, request: usize, out: &mut Vec<usize>) {
         self.waiting.retain(|&(waited, p)| {
             if waited == request {

@@ -1,14 +1,15 @@
 //! [`Host`]: processes on CPUs.
 //!
-//! A CPU counts one thing down at a time. A process computes; when that is over its event occurs, and the next is fetched. The
-//! interrupt of a completed request freezes what the CPU does. At its end those who wait for the request are woken
-//! (Ganger A.1.3). The clock's interrupts are not events: they make all work of a CPU take a little longer.
+//! A CPU counts down one item at a time. A process computes; then its event occurs, and the next event is fetched. The
+//! interrupt of a completed request suspends what the CPU does. When the handler ends, it wakes the waiters (Ganger A.1.3).
+//! Clock interrupts are not events: they stretch all work of a CPU by a constant factor.
 
 mod calls;
 mod dispatch;
 #[cfg(test)]
 mod dispatch_tests;
 mod external;
+mod external_sources;
 #[cfg(test)]
 mod external_tests;
 #[cfg(test)]
@@ -27,65 +28,66 @@ mod report;
 mod report_tests;
 mod source;
 mod stuck;
+mod task_end;
 #[cfg(test)]
 mod tests;
 
 pub use placement::{InitialState, Placement};
 
 use crate::costs::time;
-use crate::cpu::{Cpu, Stretch, Task, Work};
-use crate::files::{FileSetup, Files};
-use crate::names::Names;
-use crate::process::{Pending, Process, State, Wait};
+use crate::cpu::{Cpu, KernelWork, KernelWorkKind, Stretch};
+use crate::files::{CachedFileSystem, FileSetup};
+use crate::names::WorkloadNames;
+use crate::process::{HostProcess, Pending, ProcessState, WaitReason};
 use crate::program::{AnyProgram, Key, Script};
-use crate::requests::Requests;
+use crate::requests::HostRequests;
 use crate::run_queue::RunQueue;
 use crate::settings::HostSettings;
-use crate::sync::Meetings;
+use crate::sync_primitives::SyncPrimitives;
 use crate::time_line::TimeLine;
-use crate::totals::{Totals, Use};
-use external::Externals;
+use crate::totals::{CpuTotals, CpuUse};
+use external_sources::ExternalSources;
 use iopilot_block::{Agenda, InputError, Nanos, ProcessId, ProcessMap, Step, TaskReport};
-use report::TaskEnd;
 use std::sync::Arc;
+use task_end::TaskEnd;
 
 /// The first process; others are numbered from here in the order of their start.
 const FIRST_PROCESS: u32 = 1000;
 
-/// A process of a user, from the beginning of a workload.
+/// A user's process that exists from the start of a workload.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
     /// Its name.
     pub name: Arc<str>,
     /// What it does.
     pub program: AnyProgram,
-    /// When it starts.
+    /// Its start time.
     pub start: Nanos,
-    /// Whether the user waits for it: it is reported by itself.
+    /// Whether the user waits for it. If so, the report lists it by itself.
     pub is_task: bool,
 }
 
-/// When the processes of a workload stop, before their programs do: each exits when it next runs.
+/// When the processes of a workload stop early: each exits when it next runs.
 #[derive(Clone, Copy, Debug)]
 pub struct HostEnd {
-    /// After so many requests of all.
+    /// After this many requests of all processes.
     pub requests: u64,
     /// At this time.
     pub at: Nanos,
 }
 
 impl HostEnd {
-    /// When their programs end.
+    /// Processes stop only when their programs end.
     pub const NEVER: Self = Self { requests: u64::MAX, at: Nanos::MAX };
 }
 
-/// The appointments: the end, each CPU, and each process that waits for a time.
+/// Slots of the agenda: the end, each CPU, and each process that waits for a time.
 const END: usize = 0;
 const FIRST_CPU: usize = 1;
 
 /// Processes on CPUs, a source of requests.
 ///
-/// A process that can run goes to the CPU it ran on last, if that is idle, else to an idle one, else to the run queue.
+/// A runnable process goes to the CPU it ran on last if that is idle, else to any idle CPU, else to the run queue.
 #[derive(Clone, Debug)]
 pub struct Host {
     settings: HostSettings,
@@ -94,52 +96,53 @@ pub struct Host {
     own_cpus: bool,
     now: Nanos,
     cpus: Vec<Cpu>,
-    processes: Vec<Process>,
+    processes: Vec<HostProcess>,
     by_id: ProcessMap<usize>,
     /// See [`FIRST_CPU`].
     agenda: Agenda,
-    /// Requests that are left to all processes together.
+    /// Requests that all processes together may still issue.
     left: u64,
     run_queue: RunQueue,
-    requests: Requests,
-    meetings: Meetings,
-    files: Option<Files>,
-    externals: Externals,
-    names: Names,
-    /// Processes of users that have not exited, beside daemons; and how many daemons there are.
+    requests: HostRequests,
+    sync: SyncPrimitives,
+    files: Option<CachedFileSystem>,
+    externals: ExternalSources,
+    names: WorkloadNames,
+    /// User processes that have not exited, without daemons; and the number of daemons.
     live: u64,
     daemons: u64,
-    /// Why a process could not go on.
+    /// Why a process could not continue.
     failure: Option<InputError>,
-    totals: Totals,
+    totals: CpuTotals,
     time_line: TimeLine,
-    /// For the idle time: how many CPUs are idle, how many processes wait for requests, and since when.
+    /// For the idle time: the number of idle CPUs, the number of processes that wait for requests, and when the idle time was
+    /// last counted.
     idle_cpus: u64,
     io_waiters: u64,
     idle_since: Nanos,
     interrupts: u64,
-    /// Who handles the next interrupt, where all CPUs do in turn.
+    /// The CPU that handles the next interrupt under round robin.
     next_interrupt: usize,
     /// Whether the device's cache served the request that completes next.
     cache_hit: bool,
-    /// When a process last began.
+    /// When a process last started.
     begun: Nanos,
     context_switches: u64,
     tasks: Vec<TaskReport>,
     last_task: Option<TaskEnd>,
-    /// Since when the report counts, and what the totals were then.
+    /// The start of the report, and the totals at that time.
     reported_from: Nanos,
-    unreported: Totals,
+    unreported: CpuTotals,
     /// Empty between calls.
     woken: Vec<usize>,
     exited: Vec<usize>,
 }
 
 impl Host {
-    /// The tasks on such CPUs, until `end`. `channels` have a capacity other than a pipe's.
+    /// Runs `tasks` on the CPUs of `settings` until `end`. `channels` lists channels whose capacity is not a pipe's.
     ///
     /// # Errors
-    /// Names the setting that makes no sense.
+    /// Names the invalid setting.
     pub fn new(
         settings: HostSettings,
         tasks: Vec<TaskSpec>,
@@ -158,15 +161,15 @@ impl Host {
             agenda: Agenda::new(FIRST_CPU + cpus + tasks.len()),
             left: end.requests,
             run_queue: RunQueue::new(&settings),
-            requests: Requests::default(),
-            meetings: Meetings::default(),
+            requests: HostRequests::default(),
+            sync: SyncPrimitives::default(),
             files: None,
-            externals: Externals::default(),
-            names: Names::default(),
+            externals: ExternalSources::default(),
+            names: WorkloadNames::default(),
             live: tasks.len() as u64,
             daemons: 0,
             failure: None,
-            totals: Totals::default(),
+            totals: CpuTotals::default(),
             time_line: TimeLine::new(Nanos::ZERO),
             idle_cpus: u64::from(settings.cpus),
             io_waiters: 0,
@@ -179,13 +182,13 @@ impl Host {
             tasks: Vec::new(),
             last_task: None,
             reported_from: Nanos::ZERO,
-            unreported: Totals::default(),
+            unreported: CpuTotals::default(),
             woken: Vec::new(),
             exited: Vec::new(),
             settings,
         };
         for &(channel, capacity) in channels {
-            host.meetings.set_capacity(channel, capacity);
+            host.sync.set_capacity(channel, capacity);
         }
         for TaskSpec { name, program, start, is_task } in tasks {
             let index = host.add(name, program, None);
@@ -196,38 +199,38 @@ impl Host {
         Ok(host)
     }
 
-    /// The same with files. The kernel's syncer is one process more.
+    /// Adds files. The kernel's syncer becomes one more process.
     ///
     /// # Errors
-    /// Names the setting that makes no sense.
+    /// Names the invalid setting.
     pub fn with_files(mut self, setup: FileSetup) -> Result<Self, InputError> {
         let syncer = self.add("syncer".into(), Script::new([]).into(), None);
         let process = &mut self.processes[syncer];
-        (process.state, process.call) = (State::Blocked(Wait::Timer), Some(Pending::Sweep));
-        self.files = Some(Files::new(setup, syncer)?);
+        (process.state, process.call) = (ProcessState::Blocked(WaitReason::Timer), Some(Pending::Sweep));
+        self.files = Some(CachedFileSystem::new(setup, syncer)?);
         Ok(self)
     }
 
     fn add(&mut self, name: Arc<str>, program: AnyProgram, parent: Option<usize>) -> usize {
         let index = self.processes.len();
         let id = ProcessId(FIRST_PROCESS + index as u32);
-        self.processes.push(Process::new(id, name, program));
+        self.processes.push(HostProcess::new(id, name, program));
         self.by_id.insert(id, index);
         self.run_queue.add(parent);
         index
     }
 
-    /// The appointment of process `p`.
+    /// The slot of process `p` in the agenda.
     fn appointment(&self, p: usize) -> usize {
         FIRST_CPU + self.cpus.len() + p
     }
 
-    /// A cost on these CPUs.
+    /// A cost in microseconds as time on these CPUs.
     fn cost(&self, us: f64) -> Nanos {
         time(us, self.settings.speed)
     }
 
-    /// Counts the idle time so far. To be called before the number of idle CPUs, or of those who wait for requests, changes.
+    /// Counts the idle time so far. Call it before the number of idle CPUs, or of processes that wait for requests, changes.
     fn count_idle(&mut self, now: Nanos) {
         if self.own_cpus {
             return;
@@ -240,17 +243,17 @@ impl Host {
         self.idle_since = now;
     }
 
-    /// Counts what CPU `c` has done since it was last looked at.
+    /// Counts what CPU `c` has done since the last count.
     fn count(&mut self, c: usize, now: Nanos) {
         let cpu = &mut self.cpus[c];
         let since = cpu.since;
         let passed = now.since(since);
-        // What is on top from here on ends at another time.
+        // The item now on top ends at another time.
         let over = cpu.ends.take_if(|ends| *ends <= now).is_some();
         cpu.since = now;
         let (left, counts) = match (cpu.work.last_mut(), cpu.process) {
             (Some(work), _) => (&mut work.left, work.counts),
-            (None, Some(p)) => (&mut self.processes[p].left, Use::Process),
+            (None, Some(p)) => (&mut self.processes[p].left, CpuUse::Process),
             (None, None) => return,
         };
         let done = if over { *left } else { self.stretch.work(passed).min(*left) };
@@ -260,15 +263,15 @@ impl Host {
         }
         let done = done.min(passed);
         self.totals.add(counts, done);
-        // The rest is the clock's.
-        self.totals.add(Use::Kernel, passed.since(done));
+        // The clock's interrupts took the rest.
+        self.totals.add(CpuUse::Kernel, passed.since(done));
         self.time_line.add(since, now, counts, done);
-        if let (Use::Process, Some(p)) = (counts, cpu.process) {
+        if let (CpuUse::Process, Some(p)) = (counts, cpu.process) {
             self.processes[p].life.computed += done;
         }
     }
 
-    /// Sets when CPU `c` is to be looked at. It was counted at `now`.
+    /// Schedules the next check of CPU `c`, which was counted at `now`.
     fn schedule(&mut self, c: usize, now: Nanos) {
         let cpu = &mut self.cpus[c];
         cpu.since = now;
@@ -278,8 +281,8 @@ impl Host {
         self.agenda.set(FIRST_CPU + c, at);
     }
 
-    /// `count` interrupts of a request, before the one of its completion, on CPU `c`. They came while the device served it: what
-    /// fits into the time that the CPU has been idle for was not idle, and the rest is done now.
+    /// Handles on CPU `c` the `count` interrupts of a request that precede its completion interrupt. They came while the device
+    /// served it. So they are booked to the CPU's past idle time as far as it goes, and the rest is done now.
     fn interrupts_before(&mut self, c: usize, count: u32, now: Nanos) {
         if count == 0 {
             return;
@@ -297,26 +300,26 @@ impl Host {
             work = work.since(taken);
         }
         if work > Nanos::ZERO {
-            self.push_work(c, work, Task::Interrupt, Use::Kernel, now);
+            self.push_work(c, work, KernelWorkKind::Interrupt, CpuUse::Kernel, now);
         }
     }
 
-    /// Puts work of the kernel on CPU `c`, above what it does.
-    fn push_work(&mut self, c: usize, left: Nanos, what: Task, counts: Use, now: Nanos) {
+    /// Puts kernel work on CPU `c`, above its current work.
+    fn push_work(&mut self, c: usize, left: Nanos, what: KernelWorkKind, counts: CpuUse, now: Nanos) {
         self.count(c, now);
         if self.cpus[c].is_idle() {
             self.count_idle(now);
             self.idle_cpus -= 1;
         }
-        self.cpus[c].work.push(Work { left, what, counts });
+        self.cpus[c].work.push(KernelWork { left, what, counts });
         self.schedule(c, now);
     }
 
-    /// Looks at CPU `c`, for which something is over.
-    fn look(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
+    /// Finishes the item of CPU `c` that is over.
+    fn finish_item(&mut self, c: usize, now: Nanos, out: &mut Vec<Step>) {
         self.count(c, now);
         match (self.cpus[c].work.last().copied(), self.cpus[c].process) {
-            (Some(Work { left: Nanos::ZERO, what, .. }), _) => {
+            (Some(KernelWork { left: Nanos::ZERO, what, .. }), _) => {
                 self.cpus[c].work.pop();
                 if self.cpus[c].is_idle() {
                     self.count_idle(now);
@@ -331,20 +334,20 @@ impl Host {
         self.schedule(c, now);
     }
 
-    /// The interrupt of a request has been handled: who waits for it goes on.
+    /// The interrupt of a request has been handled: its waiters continue.
     fn completion_handled(&mut self, slot: usize, now: Nanos) {
-        let crate::requests::Request { process: p, page, .. } = *self.requests.get(slot);
+        let crate::requests::HostRequest { process: p, page, .. } = *self.requests.get(slot);
         self.requests.handled(slot);
-        self.need_not_wait(p, slot, now);
+        self.skip_wait(p, slot, now);
         self.processes[p].in_flight -= 1;
         if let Some(page) = page {
             self.page_completed(slot, page, now);
         }
         let in_flight = self.processes[p].in_flight;
         match self.processes[p].state {
-            State::Blocked(Wait::Request(waited)) if waited == slot => self.wake(p, now),
-            State::Blocked(Wait::Requests) if in_flight == 0 => self.wake(p, now),
-            State::Exited if in_flight == 0 => self.exited.push(p),
+            ProcessState::Blocked(WaitReason::Request(waited)) if waited == slot => self.wake(p, now),
+            ProcessState::Blocked(WaitReason::Requests) if in_flight == 0 => self.wake(p, now),
+            ProcessState::Exited if in_flight == 0 => self.exited.push(p),
             _ => {}
         }
         if page.is_none() {
@@ -352,7 +355,8 @@ impl Host {
         }
     }
 
-    /// The same for an interrupt that takes no time. If it was the last of an exited process, the host says so in an event at `now`.
+    /// The same for an interrupt that takes no time. If it was the last one of an exited process, an event at `now` reports the
+    /// exit.
     fn handled_at_once(&mut self, slot: usize, now: Nanos) {
         self.completion_handled(slot, now);
         if let Some(&p) = self.exited.first() {
@@ -360,10 +364,10 @@ impl Host {
         }
     }
 
-    /// Forgets a request that is complete, unless its process may still want it.
+    /// Frees a complete request, unless its process may still want it.
     fn forget_if_over(&mut self, slot: usize) {
         let request = *self.requests.get(slot);
-        let cares = self.reports() && self.processes[request.process].state != State::Exited;
+        let cares = self.reports() && self.processes[request.process].state != ProcessState::Exited;
         if !self.requests.forget_if_over(slot, cares) {
             return;
         }

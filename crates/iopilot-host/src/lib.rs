@@ -1,8 +1,8 @@
-//! The host: processes as programs of events, CPUs that run them, interrupts, and who waits for which request.
+//! The host: processes as programs of events, CPUs that run them, interrupts, and which process waits for which request.
 //!
-//! A workload is causes: what processes compute and ask for. Requests, context switches, interrupts and waits are effects,
-//! which this makes (Ganger 4.3). [`Host`] is a [`Source`](iopilot_block::Source) like any other: a pure state machine in
-//! virtual time.
+//! A workload consists of causes: what processes compute and request. Requests, context switches, interrupts and waits are
+//! effects, which the host produces. "Ganger" in comments is G. R. Ganger's thesis of 1995 (here section 4.3). [`Host`] is a
+//! [`Source`](iopilot_block::Source) like any other: a pure state machine in virtual time.
 
 mod costs;
 mod cpu;
@@ -13,25 +13,25 @@ mod file_op;
 mod file_system;
 mod files;
 mod host;
-mod life;
 mod names;
 mod page_cache;
 mod process;
+mod process_times;
 mod program;
 mod requests;
 mod run_queue;
 mod settings;
-mod sync;
+mod sync_primitives;
 mod time_line;
 mod totals;
 
 pub use costs::{CostSettings, Costs, Preset};
 pub use cpu_scheduler::{CpuScheduler, FairSettings};
-pub use external::{AnyArrivals, Arrivals, Effect, External};
+pub use external::{AnyArrivals, Arrivals, ExternalInterrupts, InterruptEffect};
 pub use file_call::{FileCall, FileId, FileKind};
-pub use file_system::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Ufs, UfsSettings, Update};
+pub use file_system::{BLOCK_BYTES, FileError, FileSystem, Metadata, MetadataUpdate, PageMapping, Ufs, UfsSettings};
 pub use files::{CacheSettings, FileSetup, WriteBack};
 pub use host::{Host, HostEnd, InitialState, Placement, TaskSpec};
-pub use names::Names;
-pub use program::{AnyProgram, Call, Child, Event, Key, Program, RawIo, Script};
+pub use names::WorkloadNames;
+pub use program::{AnyProgram, Call, Child, Key, Program, ProgramEvent, RawIo, Script};
 pub use settings::{HostSettings, IdleLoop, InterruptCpu};

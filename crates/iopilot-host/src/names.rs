@@ -1,4 +1,4 @@
-//! [`Names`]: what the user of a workload calls its keys and files.
+//! [`WorkloadNames`]: the user's names of keys and files, for messages.
 
 use crate::file_call::FileId;
 use crate::file_system::FileError;
@@ -6,16 +6,16 @@ use crate::program::Key;
 use iopilot_block::InputError;
 use std::sync::Arc;
 
-/// The names of keys, locks, channels and files, for messages. What has none is named by its number.
+/// The names of keys, locks, channels and files, for messages. Without a name, messages use the number.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct WorkloadNames {
     source_name: String,
     keys: Vec<(Key, Arc<str>)>,
     files: Vec<(FileId, Arc<str>)>,
 }
 
-impl Names {
-    /// Of a workload that is described in the file `source_name`.
+impl WorkloadNames {
+    /// The names of a workload described in the file `source_name`.
     pub fn new(source_name: &str, mut keys: Vec<(Key, Arc<str>)>, mut files: Vec<(FileId, Arc<str>)>) -> Self {
         keys.sort();
         files.sort();
@@ -30,7 +30,7 @@ impl Names {
         }
     }
 
-    /// What a file system refuses, with the name of the file.
+    /// The message of a file system error, with the name of the file.
     pub(crate) fn error(&self, error: FileError) -> String {
         let (FileError::Missing(file)
         | FileError::Exists(file)
@@ -46,7 +46,7 @@ impl Names {
         }
     }
 
-    /// Says which file an error comes from.
+    /// Adds the workload's file to an error that names none.
     pub(crate) fn in_file(&self, error: InputError) -> InputError {
         if error.source_name.is_empty() { error.in_file(&self.source_name) } else { error }
     }
@@ -57,8 +57,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_name_is_called_by_it() {
-        let names = Names::new("w.toml", vec![(7, "door".into())], vec![(FileId(12), "a.c".into())]);
+    fn messages_use_names_and_else_numbers() {
+        let names = WorkloadNames::new("w.toml", vec![(7, "door".into())], vec![(FileId(12), "a.c".into())]);
         assert_eq!((names.key(7), names.key(8)), ("`door`".to_owned(), "8".to_owned()));
         assert_eq!(names.error(FileError::Missing(FileId(12))), "`a.c` does not exist");
         assert_eq!(names.error(FileError::Exists(FileId(1))), "file 1 exists");

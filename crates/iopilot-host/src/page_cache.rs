@@ -1,4 +1,4 @@
-//! [`PageCache`]: which pages of files, and which blocks of metadata, are in memory.
+//! [`PageCache`]: the pages of files and the metadata blocks in memory.
 
 use crate::file_call::FileId;
 use iopilot_block::{PageCacheReport, Lru};
@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// A page: of a file; or a block of metadata, by its address on the device.
+/// A page of a file, or a metadata block by its address on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageKey(u64);
 
@@ -28,27 +28,27 @@ impl PageKey {
         self.file() == METADATA
     }
 
-    /// Of which file it is.
+    /// Its file.
     pub(crate) fn file(self) -> FileId {
         FileId((self.0 >> 32) as u32)
     }
 
-    /// Which page of it; of metadata, which block.
+    /// Its page in the file; of metadata, the block.
     pub(crate) fn page(self) -> u64 {
         self.0 & u64::from(u32::MAX)
     }
 }
 
-/// What a page is at.
+/// The state of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PageState {
-    /// It is being read, and is of no use before.
+    /// It is being read, and cannot be used yet.
     Reading,
-    /// It is as on the disk.
+    /// It equals the disk.
     Clean,
-    /// It has been changed.
+    /// It was changed and must be written back.
     Dirty,
-    /// It is being written.
+    /// It is being written back.
     Writing,
 }
 
@@ -58,31 +58,31 @@ pub(crate) struct Page {
     /// Where it is on the device, in blocks.
     pub(crate) block: u64,
     pub(crate) state: PageState,
-    /// Whether it was changed while it was being written.
+    /// Whether it was changed during its write-back.
     changed_since: bool,
-    /// Whether who wants it while it is being written waits.
+    /// Whether it is locked during its write-back.
     pub(crate) is_locked: bool,
-    /// The same for when it is next written.
+    /// Whether it will be locked during its next write-back.
     pub(crate) locks: bool,
-    /// Its request, if that is under way, or was made ahead and nobody has wanted the page since.
+    /// Its request, if that is in flight, or read the page ahead and no process has wanted it since.
     pub(crate) request: Option<usize>,
-    /// Whether it was read ahead and has not been used.
+    /// Whether it was read ahead and is unused.
     is_ahead: bool,
 }
 
-/// Pages in order of use. Those that are dirty, or under way, stay.
+/// Pages in LRU order. Pages that are dirty or in flight are never evicted.
 ///
-/// Pages are swept in the order of their places in memory. On a machine that has been up for a while pages that came one after
-/// the other are anywhere in memory: so here.
+/// The syncer sweeps pages in the order of their frames in memory. On a machine that has been up for a while, consecutive pages
+/// have scattered frames. So the frames here are shuffled.
 #[derive(Clone, Debug)]
 pub(crate) struct PageCache {
     pages: Lru<PageKey, Page>,
     capacity: u32,
-    /// The places in the order of memory.
+    /// The place in each frame of memory, in order.
     memory: Arc<[u32]>,
-    /// Places that have been used.
+    /// Places used so far.
     places: u32,
-    /// Dirty blocks of metadata, and some that were.
+    /// Dirty metadata blocks, and some that are no longer dirty.
     dirty_metadata: Vec<PageKey>,
     dirty: u32,
     writing: u32,
@@ -109,17 +109,17 @@ impl PageCache {
         self.capacity
     }
 
-    /// How many pages are dirty.
+    /// The number of dirty pages.
     pub(crate) const fn dirty(&self) -> u32 {
         self.dirty
     }
 
-    /// How many pages are not as on the disk: dirty, or being written.
+    /// The number of pages that differ from the disk: dirty, or being written.
     pub(crate) const fn unsaved(&self) -> u32 {
         self.dirty + self.writing
     }
 
-    /// Begins the report anew.
+    /// Restarts the report.
     pub(crate) fn restart_report(&mut self) {
         self.report = PageCacheReport { pages: self.report.pages, ..PageCacheReport::default() };
     }
@@ -140,13 +140,13 @@ impl PageCache {
         self.pages.key(place)
     }
 
-    /// Whether there is room for a page, or one that can go.
+    /// Whether there is room for a page, or a page to evict.
     pub(crate) fn has_room(&self) -> bool {
         !self.pages.is_full() || self.pages.oldest().is_some()
     }
 
-    /// Adds a page that is clean. There must be room. Returns the place, and the request of the page that had to go for it, where
-    /// nobody had wanted that.
+    /// Adds a clean page. There must be room. Returns its place, and the request of the victim, if no process had wanted that
+    /// page.
     pub(crate) fn insert(&mut self, key: PageKey, block: u64) -> (u32, Option<usize>) {
         let mut unwanted = None;
         if let Some(oldest) = self.pages.oldest().filter(|_| self.pages.is_full()) {
@@ -167,7 +167,7 @@ impl PageCache {
         (place, unwanted)
     }
 
-    /// Takes a page out that is not under way.
+    /// Removes a page that has no request in flight.
     fn remove(&mut self, place: u32) -> Option<usize> {
         let page = *self.get(place);
         self.report.read_ahead_unused += u64::from(page.is_ahead);
@@ -189,7 +189,7 @@ impl PageCache {
         self.writing -= u32::from(old == PageState::Writing);
     }
 
-    /// Its request has been issued: to read it, or to write it.
+    /// Notes that its request was issued, to read or to write it.
     pub(crate) fn issued(&mut self, place: u32, request: usize, is_ahead: bool) {
         let page = self.pages.get_mut(place);
         debug_assert!(!matches!(page.state, PageState::Reading | PageState::Writing), "one request at a time");
@@ -204,7 +204,8 @@ impl PageCache {
         self.set_state(place, state);
     }
 
-    /// Its request is complete; `keeps` it until somebody wants the page. Returns the request if it is not needed any more.
+    /// Notes that its request is complete. With `keeps`, the page holds the request until a process wants the page. Returns the
+    /// request if it is no longer needed.
     pub(crate) fn completed(&mut self, key: PageKey, keeps: bool) -> Option<usize> {
         let place = self.find(key)?;
         let page = self.pages.get_mut(place);
@@ -218,7 +219,7 @@ impl PageCache {
         request
     }
 
-    /// It is wanted. Returns its request, where that is still to be told so.
+    /// Notes that a process wants the page. Returns its request, if that does not know yet.
     pub(crate) fn use_page(&mut self, place: u32) -> Option<usize> {
         self.pages.touch(place);
         let page = self.pages.get_mut(place);
@@ -226,12 +227,12 @@ impl PageCache {
         page.request
     }
 
-    /// Its request, which is complete, has been told that the page was wanted.
+    /// Drops its complete request, which knows now that the page was wanted.
     pub(crate) fn forget_request(&mut self, place: u32) {
         self.pages.get_mut(place).request = None;
     }
 
-    /// It has been changed. It must not be on its way in. If it is being written, it is written again.
+    /// Notes a change. The page must not be being read. If it is being written, it will be written again.
     pub(crate) fn change(&mut self, place: u32, locks: bool) {
         let key = self.key(place);
         let page = self.pages.get_mut(place);
@@ -248,32 +249,32 @@ impl PageCache {
         }
     }
 
-    /// Where it is, if it is being read or written.
-    pub(crate) fn under_way(&self, key: PageKey) -> Option<u32> {
+    /// Its place, if it is being read or written.
+    pub(crate) fn find_in_flight(&self, key: PageKey) -> Option<u32> {
         self.find(key).filter(|&place| matches!(self.get(place).state, PageState::Reading | PageState::Writing))
     }
 
-    /// What it holds is of no file any more: it goes without being written. It must not be under way. Returns the request that is
-    /// not needed any more.
+    /// Drops a page that belongs to no file any more, without write-back. It must not be in flight. Returns the request that is
+    /// no longer needed.
     pub(crate) fn discard(&mut self, key: PageKey) -> Option<usize> {
-        debug_assert_eq!(self.under_way(key), None, "who removes a file waits for what is under way");
+        debug_assert_eq!(self.find_in_flight(key), None, "a removal waits for requests in flight");
         let place = self.find(key)?;
         self.remove(place)
     }
 
-    /// Counts a look for a page of a file.
+    /// Counts a lookup of a file page.
     pub(crate) fn count(&mut self, is_hit: bool) {
         self.report.hits += u64::from(is_hit);
         self.report.misses += u64::from(!is_hit);
     }
 
-    /// Puts into `out` the dirty blocks of metadata, in the order in which they were changed.
+    /// Puts into `out` the dirty metadata blocks, in the order of their changes.
     pub(crate) fn dirty_metadata(&mut self, out: &mut Vec<PageKey>) {
         let dirty = std::mem::take(&mut self.dirty_metadata);
         out.extend(dirty.into_iter().filter(|&key| self.is_dirty(key)));
     }
 
-    /// Puts into `out` the dirty pages of files in `count` places of memory from `first` on, around.
+    /// Puts into `out` the dirty file pages in `count` frames from `first` on, wrapping around.
     pub(crate) fn dirty_pages(&self, first: u32, count: u32, out: &mut Vec<PageKey>) {
         let frames = (0..count.min(self.capacity)).map(|n| (first + n) % self.capacity);
         let places = frames.map(|frame| self.memory[frame as usize]);
@@ -282,7 +283,7 @@ impl PageCache {
         out.extend(dirty.map(|place| self.key(place)).filter(|key| !key.is_metadata()));
     }
 
-    /// Whether a page is not as on the disk.
+    /// Whether a page differs from the disk.
     pub(crate) fn is_unsafe(&self, place: u32) -> bool {
         matches!(self.get(place).state, PageState::Dirty | PageState::Writing)
     }
@@ -291,7 +292,7 @@ impl PageCache {
         self.find(key).is_some_and(|place| self.get(place).state == PageState::Dirty)
     }
 
-    /// A page that is under way, or has to be written, so that there will be room.
+    /// A page whose completion or write-back will make room.
     pub(crate) fn busy(&self) -> Option<u32> {
         let with = |state| (0..self.places).find(|&place| self.get(place).state == state);
         with(PageState::Writing).or_else(|| with(PageState::Reading)).or_else(|| with(PageState::Dirty))

@@ -5,20 +5,20 @@ use iopilot_block::{Criticality, Flags, Lba, Nanos, Op, Sectors};
 use std::fmt;
 use std::sync::Arc;
 
-/// What processes sleep on, lock, or pass bytes through: a number that the programs of a workload agree on.
+/// A wait key, a lock or a channel: a number that the programs of a workload agree on.
 pub type Key = u64;
 
 /// The next event of a process.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct ProgramEvent {
     /// How long the process computes before it, on a CPU of speed 1.
     pub compute: Nanos,
     /// What it does then.
     pub call: Call,
 }
 
-impl Event {
-    /// `call` after so much computation.
+impl ProgramEvent {
+    /// `call` after `compute` of computation.
     pub fn after(compute: Nanos, call: Call) -> Self {
         Self { compute, call }
     }
@@ -31,45 +31,45 @@ pub enum Call {
     Compute,
     /// A request straight to the driver.
     Io(RawIo),
-    /// It waits for its request with this number, if that is not complete.
+    /// It waits for its request with this number, unless that is complete.
     Await(u64),
     /// It waits until all of its requests are complete.
     AwaitAll,
-    /// It sleeps for a time, by the kernel's timer.
+    /// It sleeps for this time, by the kernel's timer.
     Nap(Nanos),
-    /// It sleeps until somebody wakes those who sleep on this.
+    /// It sleeps until another process wakes the sleepers of this key.
     Sleep(Key),
-    /// It wakes who sleeps on this: all, or who has slept longest. Nothing happens where nobody does.
+    /// It wakes the sleepers of a key: all, or the one that has slept longest. Without a sleeper it does nothing.
     Wakeup {
-        /// On what.
+        /// The key.
         key: Key,
         /// Whether all are woken.
         all: bool,
     },
-    /// It takes a lock, and sleeps as long as another process has it.
+    /// It takes a lock, and sleeps while another process holds it.
     Lock(Key),
-    /// It gives the lock to who has waited longest. It must have it.
+    /// It passes the lock to the longest waiter. It must hold the lock.
     Unlock(Key),
-    /// It puts so many bytes into a channel (a pipe, a socket, a job server's tokens), and sleeps while there is no room.
+    /// It puts bytes into a channel (a pipe, a socket, a job server's tokens), and sleeps while there is no room.
     Put {
         /// The channel.
         channel: Key,
         /// How many.
         bytes: u64,
     },
-    /// It takes so many bytes from a channel, and sleeps until they are there.
+    /// It takes bytes from a channel, and sleeps until they are there.
     Get {
         /// The channel.
         channel: Key,
         /// How many.
         bytes: u64,
     },
-    /// It has done what was asked for by what it has got from this channel: the tasks that external interrupts began with it end.
-    /// Nothing happens where there are none.
+    /// It has answered what it got from this channel. The tasks that external interrupts began with those bytes end. Without
+    /// such a task it does nothing.
     Answer(Key),
     /// It starts a child.
     Fork(Child),
-    /// It waits until a child has exited: this one, or any.
+    /// It waits until this child, or any, has exited.
     Wait(Option<u64>),
     /// A system call on files.
     File(FileCall),
@@ -77,10 +77,10 @@ pub enum Call {
     Exit,
 }
 
-/// A request straight to the driver, with the process' own guess at how it will depend on it (Ganger 3.1).
+/// A request straight to the driver, with the process' own guess at how it will depend on the request (Ganger 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawIo {
-    /// The process' own number for it, for [`Call::Await`]; one that is not under way.
+    /// The process' own number for it, for [`Call::Await`]. No request in flight may have the same number.
     pub number: u64,
     /// What to do.
     pub op: Op,
@@ -94,7 +94,7 @@ pub struct RawIo {
     pub class: Criticality,
 }
 
-/// A process to be started.
+/// A process to start.
 #[derive(Clone, Debug)]
 pub struct Child {
     /// The parent's own number for it, for [`Call::Wait`].
@@ -103,21 +103,21 @@ pub struct Child {
     pub name: Arc<str>,
     /// What it does.
     pub program: AnyProgram,
-    /// Whether it runs before its parent goes on (System V), rather than after.
+    /// Whether it runs before its parent continues (System V), rather than after.
     pub first: bool,
-    /// Whether its parent does not run before it has exited (`vfork` without an `exec`).
+    /// Whether its parent waits until it has exited (`vfork` without an `exec`).
     pub holds_parent: bool,
-    /// Whether the user waits for it: it is reported by itself.
+    /// Whether the user waits for it. If so, the report lists it by itself.
     pub is_task: bool,
 }
 
 /// A program: a pure state machine that says what its process does next.
 pub trait Program: fmt::Debug + Send + Sync {
-    /// The next event. It is asked before the one before has had its effect, as in a list. After [`Call::Exit`] it is not
-    /// asked again.
-    fn next(&mut self) -> Event;
+    /// Returns the next event. The call comes before the previous event has had its effect, as with a list. No call follows
+    /// [`Call::Exit`].
+    fn next(&mut self) -> ProgramEvent;
 
-    /// The same program in the same state.
+    /// A copy in the same state.
     fn boxed(&self) -> Box<dyn Program>;
 }
 
@@ -126,12 +126,12 @@ pub trait Program: fmt::Debug + Send + Sync {
 pub struct AnyProgram(Box<dyn Program>);
 
 impl AnyProgram {
-    /// Of a program.
+    /// Wraps a program.
     pub fn new(program: impl Program + 'static) -> Self {
         Self(Box::new(program))
     }
 
-    pub(crate) fn next(&mut self) -> Event {
+    pub(crate) fn next(&mut self) -> ProgramEvent {
         self.0.next()
     }
 }
@@ -142,25 +142,25 @@ impl Clone for AnyProgram {
     }
 }
 
-/// A list of events, one after the other; then it exits.
+/// A list of events, in order, then an exit.
 #[derive(Clone, Debug)]
 pub struct Script {
-    events: Arc<[Event]>,
+    events: Arc<[ProgramEvent]>,
     at: usize,
 }
 
 impl Script {
-    /// Of these events.
-    pub fn new(events: impl Into<Arc<[Event]>>) -> Self {
+    /// A script of these events.
+    pub fn new(events: impl Into<Arc<[ProgramEvent]>>) -> Self {
         Self { events: events.into(), at: 0 }
     }
 }
 
 impl Program for Script {
-    fn next(&mut self) -> Event {
+    fn next(&mut self) -> ProgramEvent {
         let event = self.events.get(self.at).cloned();
         self.at += 1;
-        event.unwrap_or(Event { compute: Nanos::ZERO, call: Call::Exit })
+        event.unwrap_or(ProgramEvent { compute: Nanos::ZERO, call: Call::Exit })
     }
 
     fn boxed(&self) -> Box<dyn Program> {

@@ -1,16 +1,16 @@
-//! [`Requests`]: the requests of all processes, what they were taken for and what came of them.
+//! [`HostRequests`]: the requests of all processes, with their classes and results.
 
 use crate::page_cache::PageKey;
 use iopilot_block::{Criticality, Histogram, Nanos, Op, RequestClass, TimeLimits};
 
-/// A request, until it is complete and has been wanted.
+/// A request. It is kept until it is complete and was wanted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
+pub(crate) struct HostRequest {
     pub(crate) process: usize,
     pub(crate) op: Op,
     pub(crate) class: Criticality,
     pub(crate) cpu: usize,
-    /// The page of the cache that it is for, and whether that keeps it until somebody wants it.
+    /// The cache page that it is for, and whether the page keeps it until a process wants the page.
     pub(crate) page: Option<PageKey>,
     is_kept: bool,
     issued: Nanos,
@@ -18,18 +18,18 @@ pub(crate) struct Request {
     pub(crate) complete: Option<Nanos>,
     /// Whether the interrupt of its completion has been handled.
     pub(crate) is_handled: bool,
-    /// Its place among the requests of its process, if it has one there.
+    /// Its index among the requests of its process, if it is there.
     pub(crate) place: Option<usize>,
 }
 
-/// All requests that are under way or may still be wanted, in a slab, and statistics of the others.
+/// All requests in flight or possibly still wanted, in a slab; and statistics of the others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Requests {
-    slots: Vec<Request>,
+pub(crate) struct HostRequests {
+    slots: Vec<HostRequest>,
     free: Vec<usize>,
-    /// How many there have been.
+    /// The number of requests issued so far.
     issued: u64,
-    /// Those that were issued before are not counted.
+    /// Requests issued before this time are not counted.
     from: Nanos,
     /// Responses by direction (writes second) and class.
     responses: [[Histogram; 3]; 2],
@@ -39,8 +39,8 @@ pub(crate) struct Requests {
     unused: u64,
 }
 
-impl Requests {
-    /// A request of a process, which keeps it at `place` among its own.
+impl HostRequests {
+    /// Adds a request of a process, which keeps it at index `place`.
     pub(crate) fn issue(
         &mut self,
         process: usize,
@@ -54,7 +54,7 @@ impl Requests {
         slot
     }
 
-    /// The same for a page of the cache. It stays until it is released.
+    /// Adds a request for a cache page. It stays until it is released.
     pub(crate) fn issue_page(
         &mut self,
         process: usize,
@@ -76,10 +76,10 @@ impl Requests {
         page: Option<PageKey>,
         now: Nanos,
     ) -> usize {
-        // Who waits at once wants it at once.
+        // A time-critical request is wanted at once.
         let wanted = (class == Criticality::TimeCritical).then_some(now);
         let is_kept = page.is_some();
-        let request = Request {
+        let request = HostRequest {
             process,
             op,
             class,
@@ -105,37 +105,37 @@ impl Requests {
         }
     }
 
-    /// How many have been issued, also those that do not count.
+    /// The number issued, including those not counted.
     pub(crate) const fn issued(&self) -> u64 {
         self.issued
     }
 
-    pub(crate) fn get(&self, slot: usize) -> &Request {
+    pub(crate) fn get(&self, slot: usize) -> &HostRequest {
         &self.slots[slot]
     }
 
-    /// Nothing is counted.
+    /// Turns the statistics off.
     pub(crate) fn count_nothing(&mut self) {
         self.from = Nanos::MAX;
     }
 
-    /// The interrupt of its completion has been handled.
+    /// Notes that its completion interrupt has been handled.
     pub(crate) fn handled(&mut self, slot: usize) {
         self.slots[slot].is_handled = true;
     }
 
-    /// Its process keeps it at `place` from now on.
+    /// Notes that its process now keeps it at index `place`.
     pub(crate) fn moved(&mut self, slot: usize, place: usize) {
         self.slots[slot].place = Some(place);
     }
 
-    /// Begins the statistics anew, of what is issued from now on.
+    /// Restarts the statistics with the requests issued from now on.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let (slots, free) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.free));
         *self = Self { slots, free, issued: self.issued, from: now, ..Self::default() };
     }
 
-    /// It is complete.
+    /// Notes its completion.
     pub(crate) fn complete(&mut self, slot: usize, now: Nanos) {
         let request = &mut self.slots[slot];
         request.complete = Some(now);
@@ -146,28 +146,28 @@ impl Requests {
         self.responses[direction][request.class as usize].record(now.since(request.issued));
     }
 
-    /// A process wants what was requested. Whether it is the first that does.
+    /// Notes that a process wants the data. Returns whether it is the first to do so.
     pub(crate) fn want(&mut self, slot: usize, now: Nanos) -> bool {
         let is_first = self.slots[slot].wanted.is_none();
         self.slots[slot].wanted.get_or_insert(now);
         is_first
     }
 
-    /// Whether it was issued for somebody who will want it, and nobody has yet.
+    /// Whether it is time-limited and not wanted yet.
     pub(crate) fn is_unwanted(&self, slot: usize) -> bool {
         let request = &self.slots[slot];
         request.class == Criticality::TimeLimited && request.wanted.is_none()
     }
 
-    /// Its page does not need it any more. It is complete.
+    /// The page no longer needs this complete request.
     pub(crate) fn release(&mut self, slot: usize) {
         self.slots[slot].is_kept = false;
         self.forget_if_over(slot, false);
     }
 
-    /// Whether nothing more can happen to it, or its process no longer `cares`; then it is counted and forgotten.
+    /// Counts and frees a request to which nothing more can happen, or whose process no longer `cares`. Returns whether it did.
     pub(crate) fn forget_if_over(&mut self, slot: usize, cares: bool) -> bool {
-        let Request { class, issued, wanted, complete, is_kept, .. } = self.slots[slot];
+        let HostRequest { class, issued, wanted, complete, is_kept, .. } = self.slots[slot];
         let Some(complete) = complete.filter(|_| !is_kept) else { return false };
         if cares && wanted.is_none() && class == Criticality::TimeLimited {
             return false;
@@ -190,7 +190,7 @@ impl Requests {
         true
     }
 
-    /// Of the responses of time-limited requests, the share for which somebody waited.
+    /// The share of the response times of time-limited requests during which a process waited.
     pub(crate) fn lateness(&self) -> Option<f64> {
         let limited = self.responses.iter().map(|of| &of[Criticality::TimeLimited as usize]);
         let responses: f64 = limited.map(|h| h.distribution().mean * h.count() as f64).sum();
@@ -212,7 +212,7 @@ impl Requests {
         }
     }
 
-    /// Those that are complete, by direction and class; what there was none of is left out.
+    /// Complete requests by direction and class, without empty classes.
     pub(crate) fn classes(&self) -> Vec<RequestClass> {
         let classes = [Criticality::TimeCritical, Criticality::TimeLimited, Criticality::TimeNonCritical];
         let all = [Op::Read, Op::Write].into_iter().zip(&self.responses);

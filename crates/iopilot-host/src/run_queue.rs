@@ -1,4 +1,4 @@
-//! [`RunQueue`]: who waits for a CPU, and who has one next.
+//! [`RunQueue`]: the processes that wait for a CPU, and which one is next.
 
 mod fair;
 mod pins;
@@ -22,13 +22,13 @@ enum Policy {
     Fair(Fair),
 }
 
-/// The processes that could run, and what decides who of them does next.
+/// The runnable processes, and the policy that chooses the next one.
 ///
-/// Processes and CPUs are numbers of the host's. All but [`RunQueue::remove`] is O(log n) at most, over the processes that
-/// wait, and O(n) over the CPUs; where processes keep to CPUs of their own, over those that wait, too.
+/// Processes and CPUs are the host's indices. All methods but [`RunQueue::remove`] are at most O(log n) in the waiting
+/// processes, and O(n) in the CPUs. With pinned processes they are O(n) in the waiting processes, too.
 #[derive(Clone, Debug)]
 pub(crate) struct RunQueue {
-    /// Those that go before all others, whatever the policy is.
+    /// Processes that go before all others, under any policy.
     first: VecDeque<usize>,
     pins: Pins,
     policy: Policy,
@@ -44,7 +44,7 @@ impl RunQueue {
         Self { first: VecDeque::new(), pins: Pins::default(), policy }
     }
 
-    /// There is a process more, the next number, of such a parent.
+    /// Adds a process with the next index and this parent.
     pub(crate) fn add(&mut self, parent: Option<usize>) {
         self.pins.add(parent);
         match &mut self.policy {
@@ -54,7 +54,7 @@ impl RunQueue {
         }
     }
 
-    /// From now on process `p` runs on CPU `c` only, and so do the children that it will have.
+    /// Pins process `p`, and its future children, to CPU `c`.
     pub(crate) fn pin(&mut self, p: usize, c: usize) {
         self.pins.pin(p, c);
     }
@@ -64,7 +64,7 @@ impl RunQueue {
         self.pins.allow(p, c)
     }
 
-    /// Process `p` sleeps no more. It is to be pushed, or enters a CPU.
+    /// Process `p` wakes up. The caller pushes it, or puts it on a CPU.
     pub(crate) fn wake(&mut self, p: usize, waited_for_io: bool) {
         match &mut self.policy {
             Policy::RoundRobin(_) => {}
@@ -73,7 +73,7 @@ impl RunQueue {
         }
     }
 
-    /// Process `p` waits for a CPU. Returns whose it waits for; `None` if for any.
+    /// Process `p` waits for a CPU. Returns that CPU; `None` if it waits for any.
     pub(crate) fn push(&mut self, p: usize, last_cpu: Option<usize>, now: Nanos) -> Option<usize> {
         match &mut self.policy {
             Policy::RoundRobin(queue) => queue.push(p),
@@ -83,12 +83,12 @@ impl RunQueue {
         self.pins.of(p)
     }
 
-    /// Process `p` waits for any CPU that it may have, before all others.
+    /// Process `p` waits for any CPU that it may run on, before all others.
     pub(crate) fn push_first(&mut self, p: usize) {
         self.first.push_front(p);
     }
 
-    /// The CPU whose process is to make room for `p`, which has just been pushed.
+    /// The CPU whose process must yield to `p`, which has just been pushed.
     pub(crate) fn victim(&self, p: usize, cpus: &[Cpu]) -> Option<usize> {
         match &self.policy {
             Policy::RoundRobin(_) => None,
@@ -97,7 +97,7 @@ impl RunQueue {
         }
     }
 
-    /// Whether nobody waits for a CPU.
+    /// Whether no process waits for a CPU.
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_empty()
             && match &self.policy {
@@ -107,19 +107,19 @@ impl RunQueue {
             }
     }
 
-    /// Whether somebody waits for CPU `c`.
+    /// Whether a process waits for CPU `c`.
     pub(crate) fn is_waited_for(&self, c: usize) -> bool {
         let allowed = |&p: &usize| self.pins.allow(p, c);
         self.first.iter().any(allowed)
             || match &self.policy {
                 Policy::RoundRobin(queue) => queue.waiting().any(allowed),
                 Policy::Svr4(svr4) => svr4.waiting().any(allowed),
-                // Who keeps to a CPU waits in its queue.
+                // A pinned process waits in its CPU's queue.
                 Policy::Fair(fair) => fair.is_waited_for(c),
             }
     }
 
-    /// The turn of process `p` on CPU `c` begins. Returns when it ends, where that is known by now.
+    /// The turn of process `p` on CPU `c` begins. Returns when it ends, if that is known already.
     pub(crate) fn begin_turn(&mut self, c: usize, p: usize, now: Nanos) -> Nanos {
         match &mut self.policy {
             Policy::RoundRobin(queue) => queue.turn_ends(now),
@@ -131,7 +131,7 @@ impl RunQueue {
         }
     }
 
-    /// When the turn on CPU `c` ends, as somebody waits; `known` is what [`RunQueue::begin_turn`] said.
+    /// When the turn on CPU `c` ends, if a process waits; `known` is the result of [`RunQueue::begin_turn`].
     pub(crate) fn turn_ends(&self, c: usize, known: Nanos) -> Nanos {
         match &self.policy {
             Policy::RoundRobin(_) | Policy::Svr4(_) => known,
@@ -153,14 +153,14 @@ impl RunQueue {
         }
     }
 
-    /// Process `p` has CPU `c`, from now on.
+    /// Process `p` has CPU `c` from now on.
     pub(crate) fn enter(&mut self, c: usize, p: usize, now: Nanos) {
         if let Policy::Fair(fair) = &mut self.policy {
             fair.enter(c, p, now);
         }
     }
 
-    /// Process `p` makes room on CPU `c`, and waits again. Its turn was known to end at `turn_ends`.
+    /// Process `p` yields CPU `c`, and waits again. Its turn was to end at `turn_ends`.
     pub(crate) fn put_back(&mut self, c: usize, p: usize, turn_ends: Nanos, now: Nanos) {
         match &mut self.policy {
             Policy::RoundRobin(queue) => queue.push(p),
@@ -176,7 +176,7 @@ impl RunQueue {
         }
     }
 
-    /// Process `p` waits no more, without having had a CPU.
+    /// Removes process `p`, which did not get a CPU.
     pub(crate) fn remove(&mut self, p: usize) {
         self.first.retain(|&other| other != p);
         match &mut self.policy {

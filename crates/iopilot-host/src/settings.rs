@@ -7,28 +7,28 @@ use crate::files::CacheSettings;
 use iopilot_block::{InputError, Nanos};
 use serde::Deserialize;
 
-/// A page cache of 32 MiB: what is left of the 40 MB of Ganger's machine (5.3), less the kernel and its processes.
+/// A page cache of 32 MiB: the 40 MB of Ganger's machine (5.3), less the kernel and its processes.
 const CACHE: u64 = 32 << 20;
 
 /// Which CPU handles the interrupt of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptCpu {
-    /// The first, as in 1995.
+    /// The first CPU, as in 1995.
     First,
-    /// The one that issued it (`rq_affinity` 1).
+    /// The CPU that issued the request (`rq_affinity` 1).
     Issuer,
-    /// Each in turn.
+    /// Each CPU in turn.
     RoundRobin,
 }
 
-/// What a CPU does that has nothing to do (Ganger A.1.3).
+/// What an idle CPU runs (Ganger A.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdleLoop {
-    /// It runs a process of the kernel: who comes back finds that another has run.
+    /// It switches to a kernel process: resuming the last process costs a context switch.
     Process,
-    /// It stays in the context of the last process: if the same comes back, that costs nothing.
+    /// It stays in the context of the last process: resuming that process costs nothing.
     Last,
 }
 
@@ -37,32 +37,32 @@ pub enum IdleLoop {
 pub struct HostSettings {
     /// How many CPUs.
     pub cpus: u16,
-    /// How fast they are: computation and costs take their time over this.
+    /// The speed of the CPUs: computation and costs are divided by it.
     pub speed: f64,
-    /// What the kernel's work costs.
+    /// The costs of kernel work.
     pub costs: Costs,
     /// How processes share the CPUs.
     pub scheduler: CpuScheduler,
-    /// How long a process computes while others want to, under [`CpuScheduler::RoundRobin`].
+    /// The length of a turn under [`CpuScheduler::RoundRobin`].
     pub quantum: Nanos,
     /// The tunables of [`CpuScheduler::Fair`].
     pub fair: FairSettings,
-    /// Whether a process makes room also while it runs code of the kernel, and not only once it is back in its own.
+    /// Whether a process can be pre-empted in kernel code, and not only in user code.
     pub kernel_preemption: bool,
     /// What an idle CPU does.
     pub idle_loop: IdleLoop,
-    /// Who handles interrupts.
+    /// The CPU that handles interrupts.
     pub interrupt_cpu: InterruptCpu,
-    /// Whether a process whose request is complete runs at once, instead of one that computes.
+    /// Whether a process whose request completes pre-empts one that computes.
     pub io_preempts: bool,
     /// The page cache, for workloads with files.
     pub cache: CacheSettings,
-    /// How the disk is laid out for files.
+    /// The file system's layout of the disk.
     pub layout: UfsSettings,
 }
 
 impl HostSettings {
-    /// So many CPUs that cost nothing but what processes compute, which take turns.
+    /// `cpus` CPUs without costs, under round robin.
     pub fn free(cpus: u16) -> Self {
         Self {
             cpus,
@@ -80,28 +80,28 @@ impl HostSettings {
         }
     }
 
-    /// So many CPUs of such a machine.
+    /// `cpus` CPUs of the machine `preset`.
     pub fn of(preset: Preset, cpus: u16) -> Self {
         let (scheduler, interrupt_cpu) = match preset {
-            // Not `svr4`, whose table of 1995 is not known: with its priorities false computation of uncompress under
-            // criticality-based scheduling is 0.12 s. It is 0.03 s in Ganger's Table 7.4, and with turns of one length.
+            // Not `svr4`, whose table of 1995 is not known. With its priorities, uncompress has 0.12 s of false computation
+            // under criticality-based scheduling. Ganger's Table 7.4 has 0.03 s, and so has round robin.
             Preset::Y1995 => (CpuScheduler::RoundRobin, InterruptCpu::First),
             Preset::Y2005 | Preset::Today => (CpuScheduler::Fair, InterruptCpu::Issuer),
         };
-        // Kernels of servers are built without pre-emption (`PREEMPT_NONE`), as System V was.
+        // Server kernels are built without pre-emption (`PREEMPT_NONE`), like System V.
         let kernel_preemption = false;
         Self { costs: Costs::of(preset), scheduler, interrupt_cpu, kernel_preemption, ..Self::free(cpus) }
     }
 
-    /// How long an interrupt is handled. At its end the driver sends the next request.
+    /// The time of an interrupt handler. At its end the driver sends the next request.
     pub fn interrupt(&self) -> Nanos {
         time(self.costs.irq_us, self.speed)
     }
 
-    /// Whether they make sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the invalid setting.
     pub fn check(&self) -> Result<(), InputError> {
         if self.cpus == 0 {
             return Err(InputError::new("host.cpus", "0", "at least 1"));

@@ -1,54 +1,54 @@
-//! [`TimeLine`]: where the time of the CPUs went, over time.
+//! [`TimeLine`]: how the CPUs spent their time, over time.
 
-use crate::totals::{Totals, Use};
+use crate::totals::{CpuTotals, CpuUse};
 use iopilot_block::{Nanos, OverTime};
 
-/// So many intervals at most: when a run gets longer than they cover, two neighbours become one.
+/// The most intervals. When a run gets longer than they cover, neighbours are merged in pairs.
 const INTERVALS: usize = 128;
-/// The length of an interval in the beginning, ns.
+/// The initial length of an interval, ns.
 const SHORTEST: u64 = 1_000_000;
 
-/// Where the time of all CPUs went in each of a number of equal intervals, to the nanosecond: the parts of one add up to its
-/// length times the CPUs. What a CPU did is known when it is over; it is spread evenly over the time that it took.
+/// How all CPUs spent their time in each of a number of equal intervals, to the nanosecond. The parts of an interval add up to
+/// its length times the CPUs. Work is added when it ends, and is spread evenly over the time that it took.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeLine {
     from: Nanos,
     /// The length of an interval, ns.
     length: u64,
-    times: Box<[Totals; INTERVALS]>,
-    /// Pages that were dirty at the end of each of the intervals that are over.
+    times: Box<[CpuTotals; INTERVALS]>,
+    /// Dirty pages at the end of each interval that is over.
     dirty: Box<[u32; INTERVALS]>,
     over: usize,
-    /// The interval looked up last, and when it begins and ends. Most lookups are of the same one.
+    /// The interval of the last lookup, with its start and end. Most lookups are in the same one.
     last: (usize, Nanos, Nanos),
 }
 
 impl TimeLine {
-    /// From this time on. What was before does not count.
+    /// A time line that starts at `from`. Earlier time does not count.
     pub(crate) fn new(from: Nanos) -> Self {
         Self {
             from,
             length: SHORTEST,
-            times: Box::new([Totals::default(); INTERVALS]),
+            times: Box::new([CpuTotals::default(); INTERVALS]),
             dirty: Box::new([0; INTERVALS]),
             over: 0,
             last: (0, from, from + Nanos(SHORTEST)),
         }
     }
 
-    /// A CPU did `what` for `done` of the time from `begin` to `end`; the rest was the clock's.
-    pub(crate) fn add(&mut self, begin: Nanos, end: Nanos, what: Use, done: Nanos) {
+    /// A CPU did `what` for `done` of the time from `begin` to `end`. Clock interrupts took the rest.
+    pub(crate) fn add(&mut self, begin: Nanos, end: Nanos, what: CpuUse, done: Nanos) {
         let passed = end.since(begin);
         let until =
             |at: Nanos| Nanos((u128::from(done.0) * u128::from(at.since(begin).0) / u128::from(passed.0)) as u64);
         self.each(begin, end, |times, from, to| {
             let done = if (from, to) == (begin, end) { done } else { until(to).since(until(from)) };
             times.add(what, done);
-            times.add(Use::Kernel, to.since(from).since(done));
+            times.add(CpuUse::Kernel, to.since(from).since(done));
         });
     }
 
-    /// So many CPUs were falsely idle from `begin` to `end`, and so many idle otherwise.
+    /// From `begin` to `end`, `false_idle` CPUs were falsely idle and `idle` CPUs idle otherwise.
     pub(crate) fn add_idle(&mut self, begin: Nanos, end: Nanos, false_idle: u64, idle: u64) {
         if false_idle + idle == 0 {
             return;
@@ -60,7 +60,7 @@ impl TimeLine {
         });
     }
 
-    /// So much of the idle time up to `now` was the kernel's after all.
+    /// Rebooks the last `time` of idle time before `now` as kernel work.
     pub(crate) fn idle_was_kernel(&mut self, time: Nanos, is_false: bool, now: Nanos) {
         let (mut left, mut at) = (time, self.find(now));
         while left > Nanos::ZERO {
@@ -77,7 +77,7 @@ impl TimeLine {
         }
     }
 
-    /// Time is `now`, and so many pages have been dirty since something last happened.
+    /// Moves to `now`. `dirty` pages have been dirty since the last event.
     pub(crate) fn go_to(&mut self, now: Nanos, dirty: u32) {
         if now.since(self.from).0 < (self.over as u64 + 1).saturating_mul(self.length) {
             return;
@@ -89,17 +89,17 @@ impl TimeLine {
         self.over = self.over.max(at);
     }
 
-    /// The times of each interval up to `now`, and how long it is. All that was done by then has been added.
-    pub(crate) fn intervals(&self, now: Nanos) -> impl Iterator<Item = (Nanos, &Totals)> {
+    /// The length and times of each interval up to `now`. All work up to then must have been added.
+    pub(crate) fn intervals(&self, now: Nanos) -> impl Iterator<Item = (Nanos, &CpuTotals)> {
         let (length, passed) = (self.length, now.since(self.from).0);
         let count = passed.div_ceil(length) as usize;
         self.times.iter().take(count).zip(0..).map(move |(times, n)| (Nanos((passed - n * length).min(length)), times))
     }
 
-    /// The report at `now` of so many CPUs, where so many pages are dirty; `None` without files.
+    /// The report at `now` for `cpus` CPUs and `dirty` dirty pages; `None` without files.
     pub(crate) fn report(&self, now: Nanos, cpus: u16, dirty: Option<u32>) -> OverTime {
-        let shares = |of: fn(&Totals) -> Nanos| {
-            let share = |(length, times): (Nanos, &Totals)| of(times).0 as f64 / (length.0 * u64::from(cpus)) as f64;
+        let shares = |of: fn(&CpuTotals) -> Nanos| {
+            let share = |(length, times): (Nanos, &CpuTotals)| of(times).0 as f64 / (length.0 * u64::from(cpus)) as f64;
             self.intervals(now).map(share).collect()
         };
         let at_end = |interval, dirty| if interval < self.over { self.dirty[interval] } else { dirty };
@@ -115,13 +115,13 @@ impl TimeLine {
         }
     }
 
-    /// Calls `add` for each interval that the time from `begin` to `end` is in, with the part that is in it.
-    fn each(&mut self, begin: Nanos, end: Nanos, mut add: impl FnMut(&mut Totals, Nanos, Nanos)) {
+    /// Calls `add` for each interval that overlaps `begin` to `end`, with the overlap.
+    fn each(&mut self, begin: Nanos, end: Nanos, mut add: impl FnMut(&mut CpuTotals, Nanos, Nanos)) {
         let mut from = begin.max(self.from);
         if from >= end {
             return;
         }
-        // Intervals may be joined for the end: after that they stay as they are.
+        // A lookup of the end may merge intervals, so it comes first.
         self.find(Nanos(end.0 - 1));
         while from < end {
             let interval = self.find(from);
@@ -131,7 +131,7 @@ impl TimeLine {
         }
     }
 
-    /// The interval that `at` is in. Joins neighbours as long as there is none.
+    /// The interval that contains `at`. Merges intervals until there is one.
     fn find(&mut self, at: Nanos) -> usize {
         let (interval, begin, end) = self.last;
         if begin <= at && at < end {
@@ -154,8 +154,8 @@ impl TimeLine {
             self.times[n] += second;
             self.dirty[n] = self.dirty[2 * n + 1];
         }
-        self.times[INTERVALS / 2..].fill(Totals::default());
-        // Of an odd number, the last is half of one that is not over.
+        self.times[INTERVALS / 2..].fill(CpuTotals::default());
+        // If the number was odd, the last one is half of an interval that is not over.
         self.over /= 2;
         self.length = self.length.saturating_mul(2);
     }
@@ -171,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_several_intervals_is_spread_evenly() {
+    fn work_over_several_intervals_is_spread_evenly() {
         let mut line = TimeLine::new(Nanos::ZERO);
-        // From 0.5 to 2.5 ms, of which a tenth is the clock's; idle before and behind it.
+        // Work from 0.5 to 2.5 ms, of which clock interrupts take a tenth; idle before and after.
         line.add_idle(Nanos::ZERO, Nanos(500_000), 0, 1);
-        line.add(Nanos(500_000), Nanos(2_500_000), Use::Process, Nanos(1_800_000));
+        line.add(Nanos(500_000), Nanos(2_500_000), CpuUse::Process, Nanos(1_800_000));
         line.add_idle(Nanos(2_500_000), ms(3), 1, 0);
         let report = line.report(ms(3), 1, None);
         assert_eq!(report.interval_s, 0.001);
@@ -202,9 +202,9 @@ mod tests {
     }
 
     proptest! {
-        /// However long what is done, all of an interval is something, also where it begins before the line does.
+        /// The times of each interval add up to its length, also for work that begins before the time line.
         #[test]
-        fn all_time_of_each_interval_is_something(
+        fn all_time_of_each_interval_is_accounted_for(
             from in 0u64..10_000_000,
             pieces in prop::collection::vec((0u64..50_000_000, 0u8..4, 0.0f64..1.0), 1..200),
         ) {
@@ -214,8 +214,8 @@ mod tests {
                 match what {
                     0 => line.add_idle(now, end, 1, 0),
                     1 => line.add_idle(now, end, 0, 1),
-                    2 => line.add(now, end, Use::Process, Nanos((length as f64 * share) as u64)),
-                    _ => line.add(now, end, Use::FalseComputation, Nanos(length)),
+                    2 => line.add(now, end, CpuUse::Process, Nanos((length as f64 * share) as u64)),
+                    _ => line.add(now, end, CpuUse::FalseComputation, Nanos(length)),
                 }
                 now = end;
                 line.go_to(now, 0);

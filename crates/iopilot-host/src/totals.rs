@@ -1,22 +1,22 @@
-//! [`Totals`]: where the time of the CPUs went, to the nanosecond.
+//! [`CpuTotals`]: how the CPUs spent their time, to the nanosecond.
 
 use iopilot_block::{HostTimes, Nanos};
 use std::ops::{AddAssign, Sub};
 
-/// What a CPU does.
+/// What CPU time is booked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// A process computes.
+pub(crate) enum CpuUse {
+    /// Computation of a process.
     Process,
-    /// Something is done for nobody: an interrupt is handled, the process is changed.
+    /// Kernel work of no process: interrupts, context switches.
     Kernel,
-    /// The same, because a process had to block for a request.
+    /// Kernel work that exists because a process blocked for a request.
     FalseComputation,
 }
 
 /// Sums over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct CpuTotals {
     pub(crate) process: Nanos,
     pub(crate) kernel: Nanos,
     pub(crate) false_computation: Nanos,
@@ -24,21 +24,21 @@ pub(crate) struct Totals {
     pub(crate) idle: Nanos,
 }
 
-impl Totals {
-    pub(crate) fn add(&mut self, what: Use, time: Nanos) {
+impl CpuTotals {
+    pub(crate) fn add(&mut self, what: CpuUse, time: Nanos) {
         match what {
-            Use::Process => self.process += time,
-            Use::Kernel => self.kernel += time,
-            Use::FalseComputation => self.false_computation += time,
+            CpuUse::Process => self.process += time,
+            CpuUse::Kernel => self.kernel += time,
+            CpuUse::FalseComputation => self.false_computation += time,
         }
     }
 
-    /// All of it.
+    /// The sum of all times.
     pub(crate) fn sum(&self) -> Nanos {
         Nanos(self.process.0 + self.kernel.0 + self.false_computation.0 + self.false_idle.0 + self.idle.0)
     }
 
-    /// The same in seconds, where `own` of the processes' time is the task's.
+    /// The times in seconds. `own` is the task's part of the processes' time.
     pub(crate) fn times(&self, own: Nanos) -> HostTimes {
         HostTimes {
             computation_s: own.as_secs_f64(),
@@ -50,7 +50,7 @@ impl Totals {
     }
 }
 
-impl AddAssign for Totals {
+impl AddAssign for CpuTotals {
     fn add_assign(&mut self, other: Self) {
         self.process += other.process;
         self.kernel += other.kernel;
@@ -60,7 +60,7 @@ impl AddAssign for Totals {
     }
 }
 
-impl Sub for Totals {
+impl Sub for CpuTotals {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {

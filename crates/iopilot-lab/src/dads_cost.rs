@@ -8,7 +8,7 @@ mod undelayed_disk;
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_dads::{Objective, Pilot, PilotConfig, Rule, parse_candidates};
-use iopilot_device::Catalogue;
+use iopilot_catalogue::Catalogue;
 use iopilot_live::dads::BUDGET;
 use iopilot_sim::RunConfig;
 use iopilot_trace::TraceRecord;

@@ -2,7 +2,8 @@
 
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_block::{Lba, Nanos, Op, Sectors};
-use iopilot_device::{Catalogue, Device, Synchronous, TimedDevice};
+use iopilot_catalogue::Catalogue;
+use iopilot_device::{Device, Synchronous, TimedDevice};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

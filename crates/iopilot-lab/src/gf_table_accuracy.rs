@@ -16,7 +16,7 @@ mod tables;
 mod virtual_disk;
 
 use super::{Experiment, Outcome, Setup};
-use iopilot_device::{Catalogue, DeviceSpec, DiskSpec};
+use iopilot_catalogue::{Catalogue, DeviceSpec, DiskSpec};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "gf-table-accuracy",

@@ -7,7 +7,7 @@ mod service;
 use crate::{BlockQueue, DiskIdentity, LiveError};
 use cache_fit::CacheFit;
 use iopilot_block::{InputError, Nanos, Op, Sectors};
-use iopilot_device::{AnyDevice, HitLimit, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
+use iopilot_catalogue::{AnyDevice, HitLimit, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
 use iopilot_trace::TraceRecord;
 pub(crate) use service::most_at_disk;
 use service::{Served, ServiceOrder};
@@ -181,7 +181,8 @@ fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, serve
 mod tests {
     use super::*;
     use iopilot_block::{Lba, Nanos, RequestId};
-    use iopilot_device::{Device, DeviceRequest, DiskSpec};
+    use iopilot_catalogue::DiskSpec;
+    use iopilot_device::{Device, DeviceRequest};
 
     fn identity() -> DiskIdentity {
         DiskIdentity { id: "naa.1".to_owned(), model: "Disk".to_owned(), sectors: 1 << 24, rotational: true }

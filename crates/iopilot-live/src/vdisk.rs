@@ -22,7 +22,7 @@ pub use stats::VdiskStats;
 
 use crate::LiveError;
 use crate::block_server::{Attached, ask, find_served, look, release};
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

@@ -5,17 +5,16 @@ mod common;
 
 use common::Loop;
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
-use iopilot_device::{TableForm, TimedDevice, Training};
+use iopilot_catalogue::{TableForm, Training};
+use iopilot_device::TimedDevice;
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, LearnedDisk, LiveError, TimedDisk};
-use iopilot_testing::skipped;
+use iopilot_testing::{skipped, wait};
 use iopilot_trace::TraceRecord;
 use rustix::fs::OFlags;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::Duration;
 
 fn set_scheduler(disk: &Loop, name: &str) {
     BlockQueue::open(disk.device.as_ref()).unwrap().set_scheduler(name).unwrap();
@@ -43,13 +42,10 @@ fn shell(script: &str) {
 /// All that completed, when nothing is under way any more.
 fn drain(capture: &mut Capture) -> Vec<TraceRecord> {
     let mut out = Vec::new();
-    for _ in 0..500 {
+    wait("all have completed", || {
         capture.poll(&mut out).unwrap();
-        if capture.pending() == 0 && !out.is_empty() {
-            break;
-        }
-        sleep(Duration::from_millis(10));
-    }
+        capture.pending() == 0 && !out.is_empty()
+    });
     capture.poll(&mut out).unwrap();
     out
 }
@@ -139,15 +135,11 @@ fn what_does_not_fit_is_counted_and_holds_nothing_up() {
         assert!(capture.lost_events() > 0, "{backend}");
         assert!(out.len() < 2000, "{backend}: {}", out.len());
         read(10);
-        for _ in 0..400 {
+        // Those after the gap come once it has been waited for.
+        wait(&format!("{backend}: the reads after the gap"), || {
             capture.poll(&mut out).unwrap();
-            // Those after the gap come once it has been waited for.
-            if out.iter().rev().take(10).map(|r| r.lba.0 / 8).eq((0..10).rev()) {
-                break;
-            }
-            sleep(Duration::from_millis(10));
-        }
-        assert!(out.iter().rev().take(10).map(|r| r.lba.0 / 8).eq((0..10).rev()), "{backend}");
+            out.iter().rev().take(10).map(|r| r.lba.0 / 8).eq((0..10).rev())
+        });
         assert!(out.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival), "{backend}");
     }
 }
@@ -168,22 +160,19 @@ fn a_paused_capture_tells_nothing_of_what_happens_meanwhile() {
             read(1000 * round, 20);
             capture.pause().unwrap();
             let before = queue.traffic().unwrap();
-            for _ in 0..100 {
+            wait(&format!("{backend}: the pause"), || {
                 capture.poll(&mut seen).unwrap();
-                if capture.is_paused() {
-                    break;
-                }
-                sleep(Duration::from_millis(10));
-            }
-            assert!(capture.is_paused(), "{backend}");
+                capture.is_paused()
+            });
             let first = u64::from(1000 * round);
             assert_eq!(blocks(&seen), (first..first + 20).collect::<Vec<_>>(), "{backend}: what came before is told");
             read(1000 * round + 500, 300);
-            sleep(Duration::from_millis(20));
+            let traffic = || queue.traffic().unwrap();
+            wait("the kernel has counted them", || traffic().requests >= before.requests + 300);
             seen.clear();
             capture.poll(&mut seen).unwrap();
             assert_eq!(blocks(&seen), [] as [u64; 0], "{backend}");
-            let after = queue.traffic().unwrap();
+            let after = traffic();
             assert_eq!((after.requests - before.requests, after.bytes - before.bytes), (300, 300 << 12), "{backend}");
             capture.resume().unwrap();
         }
@@ -233,14 +222,15 @@ fn a_disk_is_trained_without_being_written_to() {
     assert!(error.is_bad_input() && error.to_string().contains("in use"), "{error}");
     drop(holder);
     // A program that another test has just started holds all that was open here, until it is what it is to be.
-    let free = (0..500).find_map(|_| match TimedDisk::open(path, true, 0) {
-        Err(e) if e.is_bad_input() => {
-            sleep(Duration::from_millis(10));
-            None
-        }
-        opened => Some(opened.unwrap()),
+    let mut free = None;
+    wait("nobody holds it any more", || {
+        free = match TimedDisk::open(path, true, 0) {
+            Err(e) if e.is_bad_input() => None,
+            opened => Some(opened.unwrap()),
+        };
+        free.is_some()
     });
-    let mut real = free.expect("nobody holds it any more");
+    let mut real = free.unwrap();
     let trained = training.run(&mut real, || {}).unwrap();
     assert!(trained.tables.writes().coverage().filled > 400);
     drop(real);

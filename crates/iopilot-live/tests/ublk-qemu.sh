@@ -45,6 +45,11 @@ is() { # what, found, expected
     [ "$2" = "$3" ]; check "$1 is $2, expected $3" $?
 }
 attach() { timeout 60 iopilot vdisk attach --via ublk "$@"; }
+until_true() { # condition: half a minute at most, and the check that follows says what is wrong
+    tries=0
+    until eval "$1" || [ $tries = 30 ]; do tries=$((tries + 1)); sleep 1; done
+}
+no_server() { ! pidof iopilot >/dev/null; }
 end() {
     echo "failures: $failures"
     [ "$failures" = 0 ] && echo ALL-WELL
@@ -89,7 +94,7 @@ iopilot vdisk stats vd0; check stats $?
 [ "$(iopilot vdisk stats --json vd0 | grep -c '"discard": [1-9]')" -ge 1 ]; check 'discards are counted' $?
 timeout 60 iopilot vdisk detach $disk; check detach $?
 [ ! -e /dev/ublkb0 ] && [ ! -e /dev/ublkc0 ]; check 'the device is gone' $?
-sleep 1
+until_true no_server
 is 'servers left' "$(pidof iopilot | wc -w)" 0
 
 # The data stay; a server that is killed is cleared away after.
@@ -106,7 +111,7 @@ echo "after kill -9: $(ls -d /dev/ublk* /run/iopilot/vdisk/* | tr '\n' ' ')"
 [ -e /dev/ublkc0 ]; check 'something is left' $?
 disk=$(attach --disk hd-500-16 --backing /tmp/x.img --time-scale 10); is 'attach after kill -9' "$disk" /dev/ublkb0
 is 'devices' "$(ls -d /dev/ublkc* | wc -l)" 1
-kill -9 $(pidof iopilot); sleep 1
+kill -9 $(pidof iopilot); until_true no_server
 is 'list after kill -9' "$(iopilot vdisk list --json)" '[]'
 [ ! -e /dev/ublkc0 ]; check 'list cleared it away' $?
 
@@ -123,11 +128,11 @@ attach --disk none --size 16M --depth 4097 --backing /tmp/c.img; is 'depth 4097:
 mkswap $one >/dev/null && swapon $one; check 'swap on it' $?
 timeout 60 iopilot vdisk detach $one; is 'detach of one in use: exit status' $? 2
 swapoff $one; check 'no swap on it' $?
-(exec 9<$two; sleep 8) & holder=$!
-sleep 1
+(exec 9<$two; sleep 40) & holder=$!
+until_true '[ -e /proc/$holder/fd/9 ]'
 timeout 60 iopilot vdisk detach --force $two; check 'detach while one has it open' $?
 kill $holder 2>/dev/null
-kill $(pidof iopilot); sleep 3
+kill $(pidof iopilot); until_true 'no_server && [ ! -e /dev/ublkc0 ] && [ ! -e /dev/ublkc1 ]'
 is 'servers after SIGTERM' "$(pidof iopilot | wc -w)" 0
 is 'devices after SIGTERM' "$(ls -d /dev/ublk* | tr '\n' ' ')" '/dev/ublk-control '
 is 'notes after SIGTERM' "$(ls -d /run/iopilot/vdisk/vd* 2>/dev/null | wc -l)" 0

@@ -7,12 +7,12 @@
 use iopilot_block::Nanos;
 use iopilot_device::ConstantDevice;
 use iopilot_live::vdisk::{self, Backing, VdiskOptions, VdiskServer, Via};
-use iopilot_testing::has;
+use iopilot_testing::{has, wait};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
-use std::thread::{sleep, spawn};
+use std::thread::spawn;
 use std::time::Duration;
 
 /// Not the model's.
@@ -56,9 +56,7 @@ fn a_disk_detaches_though_another_mount_namespace_has_its_mount() {
     let Some(server) = serve(folder.path(), Via::Loop) else { return };
     let mut container = Command::new("unshare").args(["--mount", "sleep", "60"]).spawn().unwrap();
     let mounts = format!("/proc/{}/ns/mnt", container.id());
-    while fs::read_link(&mounts).unwrap() == fs::read_link("/proc/self/ns/mnt").unwrap() {
-        sleep(Duration::from_millis(5));
-    }
+    wait("it has mounts of its own", || fs::read_link(&mounts).unwrap() != fs::read_link("/proc/self/ns/mnt").unwrap());
     let (tell, detached) = channel();
     spawn(move || tell.send(server.detach(false)));
     let result = detached.recv_timeout(Duration::from_secs(20));

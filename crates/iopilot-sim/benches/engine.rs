@@ -5,7 +5,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_device::{AnyDevice, Device, load_disk};
+use iopilot_catalogue::{AnyDevice, load_disk};
+use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, Progress, RunConfig, run};
 use iopilot_trace::TraceRecord;

@@ -24,7 +24,7 @@ pub enum SimError {
     Trace(#[from] iopilot_trace::TraceError),
     /// The disk's description is wrong.
     #[error(transparent)]
-    Device(#[from] iopilot_device::DeviceError),
+    Device(#[from] iopilot_catalogue::DeviceError),
     /// The workload's description is wrong.
     #[error(transparent)]
     Workload(#[from] iopilot_workload::WorkloadError),

@@ -8,10 +8,8 @@ use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_device::{
-    AnyDevice, ArraySpec, ControllerSpec, Device, DeviceError, DeviceSpec, DiskSpec, SpeedFactor, Synchronous,
-    TableForm, TableShape, TimeTables, Training, load_disk,
-};
+use iopilot_catalogue::{AnyDevice, ArraySpec, ControllerSpec, DeviceError, DeviceSpec, DiskSpec, TableForm, TableShape, TimeTables, Training, load_disk};
+use iopilot_device::{Device, SpeedFactor, Synchronous};
 use iopilot_host::HostSettings;
 use iopilot_redcap::RedcapSpec;
 use serde::Deserialize;

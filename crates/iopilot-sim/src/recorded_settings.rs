@@ -98,7 +98,7 @@ fn host_tags(system: &RecordedSystem, depth: Option<u32>) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_workload::Observed;
+    use iopilot_workload::RecordingMetrics;
 
     fn system(scheduler: &str, nr_requests: &str) -> RecordedSystem {
         let queue = [("nr_requests", nr_requests), ("rotational", "1"), ("max_sectors_kb", "1280")];
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_shallow_disk_behind_many_tags_keeps_the_scheduler_s_own() {
-        let observed = Some(Observed { queue_depth: Some(4), ..Observed::default() });
+        let observed = Some(RecordingMetrics { queue_depth: Some(4), ..RecordingMetrics::default() });
         let (machine, note) = machine(&Recording { system: Some(system("mq-deadline", "256")), observed });
         let block = &machine.block;
         assert_eq!((block.queue_depth, block.host_tags, block.nr_requests), (Some(4), Some(4), Some(256)), "{note}");

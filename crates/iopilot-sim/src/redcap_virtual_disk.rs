@@ -12,9 +12,8 @@ use crate::metrics::Recorder;
 use crate::run::{RunConfig, built};
 use crate::waiting_queue::WaitingQueue;
 use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, RequestId, Sectors};
-use iopilot_device::{
-    Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables,
-};
+use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
+use iopilot_device::{Device, DeviceRequest};
 use iopilot_redcap::{Virtual, VirtualDisk, VirtualDone};
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
 

@@ -6,7 +6,7 @@ use crate::report::RunReport;
 use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
 use crate::session::Session;
 use crate::warm_up::WarmUp;
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::Source;
 use iopilot_workload::Workload;

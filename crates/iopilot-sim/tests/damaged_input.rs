@@ -1,7 +1,7 @@
 //! A brief fuzz of every description that users write: fio job files, Ganger's generators, machines and disks. Whatever
 //! stands there, it is read or refused in one line; nothing panics, and what is read can be used.
 
-use iopilot_device::{Catalogue, DiskSpec};
+use iopilot_catalogue::{Catalogue, DiskSpec};
 use iopilot_sim::Machine;
 use iopilot_workload::ganger::{GangerSpec, on_own_cpus};
 use iopilot_workload::{FioJobs, FioSource};

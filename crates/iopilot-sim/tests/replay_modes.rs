@@ -7,7 +7,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_device::{AnyDevice, Device, load_disk};
+use iopilot_catalogue::{AnyDevice, load_disk};
+use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Progress, RunConfig, RunReport, run};
 use iopilot_trace::{InferOptions, infer};

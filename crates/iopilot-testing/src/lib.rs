@@ -1,16 +1,17 @@
 //! For tests alone: what a test needs of the machine, and how it says that it is skipped.
 //!
 //! A test that needs root, a device or a program asks [`has`] for it first, and returns where it is missing. The harness would count it as
-//! passed, so each skipped test prints a line past the harness. Where the environment names a file in [`LIST`], as `make test` does, the line
+//! passed, so each skipped test prints a line past the harness. Where `IOPILOT_SKIPPED` names a file, as it does in `make test`, the line
 //! is added to it as well: tab-separated, the test and the reason.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The variable that names the file to which skipped tests are added.
-pub const LIST: &str = "IOPILOT_SKIPPED";
+const LIST: &str = "IOPILOT_SKIPPED";
 
 /// Says why the test that runs in this thread does nothing, or not all that it could.
 pub fn skipped(why: &str) {
@@ -54,6 +55,24 @@ pub fn data(part: &str) -> Option<PathBuf> {
     None
 }
 
+/// Longer than anything takes that happens at all, on the busiest machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The pause between two looks at a condition. A look may start a process.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Waits until `done` returns true.
+///
+/// # Panics
+///
+/// If it does not within two minutes. `what` names the condition in the message.
+pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
 /// Whether this process has the rights of root.
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
@@ -81,9 +100,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_condition_is_waited_for_and_not_longer() {
+        let mut looks = 0;
+        wait("the third look", || {
+            looks += 1;
+            looks == 3
+        });
+        assert_eq!(looks, 3);
+    }
+
+    #[test]
     fn what_is_there_is_found_and_what_is_not_is_missed() {
         assert!(has(&["/proc/self", "sh"]));
         assert!(!is_program("no-such-program"));
         assert_eq!(test(), "iopilot_testing::tests::what_is_there_is_found_and_what_is_not_is_missed");
     }
+}
+
+/// Checks that `page` holds `text` between its marks `<!-- mark -->` and `<!-- /mark -->`.
+///
+/// # Panics
+/// Where it does not, with the text to paste.
+pub fn assert_documented(page: &str, mark: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let whole = std::fs::read_to_string(&path).expect("the page");
+    let (_, rest) = whole.split_once(&format!("<!-- {mark} -->\n")).expect("the first mark");
+    let (written, _) = rest.split_once(&format!("<!-- /{mark} -->")).expect("the second mark");
+    assert!(written == text, "between the marks `{mark}` of {page} there should be:\n\n{text}");
 }

@@ -7,7 +7,7 @@ use iopilot_block::{HostReport, InputError, Nanos, ProcessId};
 use iopilot_host::Host;
 use iopilot_trace::Dependencies;
 
-/// Any source, as one concrete type, so that the engine is compiled once and no request costs a virtual call.
+/// Any source, as one concrete type. So the engine is compiled once, and no request costs a virtual call.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum AnySource<'a> {

@@ -1,4 +1,4 @@
-//! [`Document`] and [`Table`]: descriptions in TOML that are read key by key, with errors that name the line.
+//! [`Document`] and [`TomlTable`]: descriptions in TOML that are read key by key, with errors that name the line.
 
 use crate::fio::bytes;
 use crate::ganger::Variable;
@@ -6,10 +6,10 @@ use iopilot_block::{InputError, suggest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text, for line numbers.
+/// A TOML text, for line numbers in errors.
 pub(crate) struct Document<'a> {
     pub(crate) text: &'a str,
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) source_name: &'a str,
 }
 
@@ -22,27 +22,27 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The line of a place in the text, counted from 1.
+    /// The line of a byte offset in the text, counted from 1.
     pub(crate) fn line(&self, at: usize) -> u64 {
         self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|&&b| b == b'\n').count() as u64 + 1
     }
 
-    /// `value` of `key` is wrong.
+    /// The error that `value` of `key` is invalid.
     pub(crate) fn error(&self, value: &Spanned<DeValue>, key: &str, expected: impl Into<String>) -> InputError {
         let got = self.text.get(value.span()).unwrap_or_default();
         InputError::new(key, got, expected).in_file(self.source_name).at_line(self.line(value.span().start))
     }
 }
 
-/// A table, for typed access to its keys.
-pub(crate) struct Table<'a> {
+/// A TOML table, for typed access to its keys.
+pub(crate) struct TomlTable<'a> {
     pub(crate) document: &'a Document<'a>,
     pub(crate) table: &'a DeTable<'a>,
     pub(crate) line: u64,
 }
 
-impl<'a> Table<'a> {
-    /// The table that `item` is; `name` is what it is called in messages.
+impl<'a> TomlTable<'a> {
+    /// `item` as a table; `name` is its name in messages.
     pub(crate) fn of(
         document: &'a Document<'a>,
         item: &'a Spanned<DeValue<'a>>,
@@ -54,16 +54,16 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The list of tables called `key`; none where it is not there.
-    pub(crate) fn tables(&self, key: &str) -> Result<Vec<Table<'a>>, InputError> {
+    /// The list of tables called `key`; empty if it is missing.
+    pub(crate) fn tables(&self, key: &str) -> Result<Vec<TomlTable<'a>>, InputError> {
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
         match value.get_ref() {
-            DeValue::Array(items) => items.iter().map(|item| Table::of(self.document, item, key)).collect(),
+            DeValue::Array(items) => items.iter().map(|item| TomlTable::of(self.document, item, key)).collect(),
             _ => Err(self.document.error(value, key, "a list of tables")),
         }
     }
 
-    /// No keys but `known`.
+    /// Refuses keys other than `known`.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), InputError> {
         for key in self.table.keys() {
             let name: &str = key.get_ref();
@@ -80,12 +80,12 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// `key` is `got`.
+    /// The error that `key` is `got`.
     pub(crate) fn error(&self, key: &str, got: impl Into<String>, expected: impl Into<String>) -> InputError {
         InputError::new(key, got, expected).in_file(self.document.source_name).at_line(self.line)
     }
 
-    /// `key` is not there, and has to be.
+    /// The error that the required `key` is missing.
     pub(crate) fn missing(&self, key: &str) -> InputError {
         self.error(key, "", "this key")
     }
@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Bytes in a range: a whole number, or a text with a unit of 1024 as job files have it (`"64k"`).
+    /// Bytes in a range: a whole number, or a text with a unit of 1024 as in job files (`"64k"`).
     pub(crate) fn size(&self, key: &str, range: std::ops::RangeInclusive<u64>) -> Result<Option<u64>, InputError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         let bytes = match value.get_ref() {
@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
         let variable = match value.get_ref() {
             DeValue::Table(table) => {
                 let line = self.document.line(value.span().start);
-                variable(key, value, &Table { document: self.document, table, line })?
+                variable(key, value, &TomlTable { document: self.document, table, line })?
             }
             other => Variable::constant(as_number(other).ok_or_else(|| {
                 self.document.error(
@@ -187,7 +187,7 @@ const DISTRIBUTIONS: [(&str, &[&str]); 5] = [
     ("twovalue", &["distribution", "default", "second", "probability"]),
 ];
 
-fn variable(key: &str, value: &Spanned<DeValue>, t: &Table<'_>) -> Result<Variable, InputError> {
+fn variable(key: &str, value: &Spanned<DeValue>, t: &TomlTable<'_>) -> Result<Variable, InputError> {
     let names: Vec<&str> = DISTRIBUTIONS.iter().map(|d| d.0).collect();
     let kind = t.table.get("distribution").ok_or_else(|| t.document.error(value, key, "a key `distribution`"))?;
     let name = kind.get_ref().as_str().unwrap_or_default();

@@ -1,18 +1,18 @@
-//! [`WorkloadError`]: what can be wrong with a workload.
+//! [`WorkloadError`]: why a workload cannot be run.
 
 use iopilot_block::InputError;
 use iopilot_trace::TraceError;
 use std::io;
 use std::path::PathBuf;
 
-/// A workload that cannot be run.
+/// Why a workload cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// A value in it is wrong, or needs something that is not simulated.
+    /// A value is invalid, or needs something that is not simulated.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The trace is not readable.
+    /// The trace is unreadable.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// A file cannot be read.

@@ -1,20 +1,20 @@
-//! fio's job files, as they are.
+//! fio's job files, unchanged.
 //!
-//! [`FioJobs`] reads them, [`FioSource`] plays them. What fio does with an option is done here too; an option that
-//! would change the load and is not simulated is an error, one that would not is ignored with a note
-//! (`docs/reference/workloads.md` has the table). What fio does was taken from its manual and by running version 3.33.
+//! [`FioJobs`] reads them, [`FioSource`] runs them. Supported options act as in fio. An option that would change the load and
+//! is not simulated is an error. An option that would not change it is ignored with a note (`docs/reference/workloads.md` has
+//! the table). The behaviour of fio was taken from its manual, and from runs of version 3.33.
 
 mod apply;
-mod bitmap;
 mod cursor;
 mod ini;
 mod job;
 mod layout;
+mod offset_sampler;
 mod options;
 mod pace;
 mod permutation;
+mod random_map;
 mod source;
-mod spread;
 mod task;
 mod value;
 
@@ -22,17 +22,17 @@ pub use source::FioSource;
 pub(crate) use value::integer as bytes;
 
 use super::WorkloadError;
-use crate::workload::read_text;
-use ini::{Environment, Section, Setting};
+use crate::text_file::read_text;
+use ini::{EnvironmentLookup, Section, Setting};
 use iopilot_block::{InputError, SECTOR_BYTES};
-use job::{Engine, Job, TRIM};
-use options::Fate;
+use job::{FioEngine, FioJob, TRIM};
+use options::OptionSupport;
 use std::path::Path;
 
 /// The jobs of a job file.
 #[derive(Clone, Debug)]
 pub struct FioJobs {
-    jobs: Vec<Job>,
+    jobs: Vec<FioJob>,
     notes: Vec<String>,
 }
 
@@ -40,31 +40,31 @@ impl FioJobs {
     /// Reads the job file at `path`, and the files it includes. `${NAME}` is looked up in the environment.
     ///
     /// # Errors
-    /// Where a file cannot be read, and as [`FioJobs::parse`].
+    /// If a file cannot be read, and as [`FioJobs::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, WorkloadError> {
         let path = path.as_ref();
         Self::parse(&read_text(path)?, &path.to_string_lossy())
     }
 
-    /// Reads the job file `text`, called `source_name` in messages; included files are looked for from the working
-    /// folder and from that of `source_name`.
+    /// Reads the job file `text`, called `source_name` in messages. Included files are looked up from the working folder, then
+    /// from the folder of `source_name`.
     ///
     /// # Errors
-    /// Where the text is no job file, an option is unknown, has a bad value, or needs something that is not simulated.
+    /// If the text is not a job file, an option is unknown, has a bad value, or needs something that is not simulated.
     pub fn parse(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         Self::parse_in(text, source_name, &|name| std::env::var(name).ok())
     }
 
-    fn parse_in(text: &str, source_name: &str, env: Environment) -> Result<Self, WorkloadError> {
+    fn parse_in(text: &str, source_name: &str, env: EnvironmentLookup) -> Result<Self, WorkloadError> {
         let mut reader = Reader::default();
-        let mut defaults: Option<Job> = None;
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut defaults: Option<FioJob> = None;
+        let mut jobs: Vec<FioJob> = Vec::new();
         for section in ini::sections(text, source_name, env)? {
             let mut job = match &defaults {
                 Some(defaults) => {
-                    Job { name: section.name.clone(), origin: section.origin.clone(), ..defaults.clone() }
+                    FioJob { name: section.name.clone(), origin: section.origin.clone(), ..defaults.clone() }
                 }
-                None => Job::new(&section.name, section.origin.clone()),
+                None => FioJob::new(&section.name, section.origin.clone()),
             };
             reader.section(&mut job, &section)?;
             if section.is_global() {
@@ -85,7 +85,7 @@ impl FioJobs {
         &self.notes
     }
 
-    /// The names of the jobs, in order of their processes: a job with `numjobs=3` comes three times.
+    /// The names of the jobs, in order of their processes: a job with `numjobs=3` appears three times.
     pub fn process_names(&self) -> impl Iterator<Item = &str> {
         self.jobs.iter().flat_map(|job| (0..job.numjobs).map(|_| job.name.as_str()))
     }
@@ -99,26 +99,30 @@ struct Reader {
 }
 
 impl Reader {
-    fn section(&mut self, job: &mut Job, section: &Section) -> Result<(), InputError> {
-        // Sizes above a `kb_base` mean the same as those below it.
+    fn section(&mut self, job: &mut FioJob, section: &Section) -> Result<(), InputError> {
+        // `kb_base` also applies to sizes on the lines above it.
         for setting in section.settings.iter().filter(|s| s.key == "kb_base") {
             apply::apply(job, "kb_base", setting)?;
         }
         section.settings.iter().try_for_each(|setting| self.setting(job, setting))
     }
 
-    fn setting(&mut self, job: &mut Job, setting: &Setting) -> Result<(), InputError> {
+    fn setting(&mut self, job: &mut FioJob, setting: &Setting) -> Result<(), InputError> {
         let key = options::canonical(&setting.key);
         match options::fate(key) {
-            Some(Fate::Supported) => apply::apply(job, key, setting),
-            Some(Fate::Harmless) => {
+            Some(OptionSupport::Supported) => apply::apply(job, key, setting),
+            Some(OptionSupport::Harmless) => {
                 if !self.ignored.contains(&setting.key) {
                     self.ignored.push(setting.key.clone());
                 }
                 Ok(())
             }
-            Some(Fate::Refused { unless, .. }) if unless.contains(&setting.value.as_deref().unwrap_or("1")) => Ok(()),
-            Some(Fate::Refused { why, unless }) => {
+            Some(OptionSupport::Refused { unless, .. })
+                if unless.contains(&setting.value.as_deref().unwrap_or("1")) =>
+            {
+                Ok(())
+            }
+            Some(OptionSupport::Refused { why, unless }) => {
                 let off = unless.first().map_or(String::new(), |off| format!(" or {off}"));
                 Err(setting.origin.error(
                     &setting.key,
@@ -137,7 +141,7 @@ impl Reader {
     }
 
     /// Checks that need all options of a job.
-    fn check(&mut self, job: &mut Job, above: &[Job]) -> Result<(), InputError> {
+    fn check(&mut self, job: &mut FioJob, above: &[FioJob]) -> Result<(), InputError> {
         let origin = job.origin.clone();
         let bad = |field: &str, got: String, expected: &str| {
             Err(origin.error(field, format!("{got} (job {})", job.name), expected))
@@ -178,7 +182,7 @@ impl Reader {
             job.time_based = false;
             self.note(&origin, &format!("job {}: time_based is ignored, as there is no runtime", job.name));
         }
-        if job.iodepth > 1 && job.engine == Engine::Sync {
+        if job.iodepth > 1 && job.engine == FioEngine::Sync {
             self.note(&origin, &format!("job {}: iodepth is 1, as {} is synchronous", job.name, job.engine_name));
         } else if job.iodepth > 1 && job.pattern.used[TRIM] {
             self.note(&origin, &format!("job {}: iodepth is 1, as trims are synchronous", job.name));
@@ -189,11 +193,11 @@ impl Reader {
         Ok(())
     }
 
-    fn note(&mut self, origin: &ini::Origin, text: &str) {
+    fn note(&mut self, origin: &ini::SettingOrigin, text: &str) {
         self.notes.push(format!("{}:{}: {text}", origin.file, origin.line));
     }
 
-    fn notes(self, source_name: &str, jobs: &[Job]) -> Vec<String> {
+    fn notes(self, source_name: &str, jobs: &[FioJob]) -> Vec<String> {
         let mut notes = self.notes;
         let buffered: Vec<&str> = jobs.iter().filter(|j| !j.direct).map(|j| j.name.as_str()).collect();
         if !buffered.is_empty() {

@@ -1,9 +1,9 @@
 //! Trace replay, in three modes.
 //!
-//! *Open*: requests arrive at their recorded times. A slower disk looks worse than it is, as no process waits.
-//! *Closed*: a fixed number is always outstanding. A change looks smaller than it is. *Dependent*: processes wait for
-//! what they waited for when the trace was recorded, and think as long as they thought then (GF 3.2.3, 4.3.3; Ganger
-//! 6.2 says what the other two get wrong).
+//! *Open*: requests arrive at their recorded times. A slower disk looks worse than it is, because no process waits. *Closed*: a
+//! fixed number of requests is always outstanding. A change looks smaller than it is. *Dependent*: processes wait for what they
+//! waited for when the trace was recorded, and think as long as they thought then (GF 3.2.3, 4.3.3; Ganger 6.2 says what the
+//! other two get wrong).
 
 mod closed;
 mod dependent;
@@ -74,12 +74,12 @@ pub struct ReplayRecord {
     pub cpu: u16,
     /// Its I/O priority.
     pub priority: IoPriority,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
-    /// How its task depends on the completion.
+    /// How its task depends on its completion.
     pub criticality: Criticality,
-    /// How long after its arrival it left its task's plug at the latest, in nanoseconds: it was inserted or issued. The largest
-    /// number where that is not known.
+    /// The latest time after its arrival at which it left its task's plug, in nanoseconds: when it was inserted or issued.
+    /// `u32::MAX` if unknown.
     pub plugged_ns: u32,
 }
 
@@ -104,7 +104,7 @@ impl From<&TraceRecord> for ReplayRecord {
 }
 
 impl ReplayRecord {
-    /// Whether `next`, which its task issued next, may have been in the same plug.
+    /// Whether `next`, its task's next request, may have been in the same plug.
     fn may_share_plug(&self, next: &Self) -> bool {
         self.plugged_ns == u32::MAX || self.arrival + Nanos(self.plugged_ns.into()) >= next.arrival
     }

@@ -1,6 +1,6 @@
 //! A device for tests of sources: completes in random order after random times, and checks the protocol.
 //!
-//! It panics where a source breaks the protocol of [`Source`], as a test should.
+//! It panics when a source breaks the protocol of [`Source`].
 #![allow(clippy::unwrap_used)]
 
 use crate::{Arrival, Source, Step};
@@ -13,17 +13,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TestDevice {
     /// Shortest and longest time of a request.
     pub service: (Nanos, Nanos),
-    /// The chance that a request blocks its process for a while.
+    /// The probability that a request blocks its process for a while.
     pub blocking: f64,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Stops after that many requests.
+    /// The run stops after this many requests.
     pub most: usize,
 }
 
-/// What the source did.
+/// What a source did in a run.
 #[derive(Debug, Default, PartialEq)]
-pub struct Log {
+pub struct SourceLog {
     /// The requests, in the order in which they were issued.
     pub requests: Vec<IssuedRequest>,
     /// Each exit: its time and process.
@@ -60,10 +60,10 @@ impl TestDevice {
     }
 
     /// Runs `source` to its end (or `most` requests).
-    pub fn run(&self, source: &mut impl Source) -> Log {
+    pub fn run(&self, source: &mut impl Source) -> SourceLog {
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
-        let mut log = Log::default();
-        // (time, order) -> index of the request that completes, or the process that goes on.
+        let mut log = SourceLog::default();
+        // (time, order) -> index of the request that completes, or the process that is unblocked.
         let mut events: BTreeMap<(Nanos, u64), Event> = BTreeMap::new();
         let (mut order, mut now) = (0, Nanos::ZERO);
         let (mut in_flight, mut handles) = (BTreeMap::<u32, usize>::new(), BTreeSet::new());

@@ -2,7 +2,7 @@
 
 mod recording;
 
-pub use recording::{Observed, Recording};
+pub use recording::{Recording, RecordingMetrics};
 
 use super::AnySource;
 use super::replay::{Closed, Dependent, Open, ReplayMode, ReplayRecord};
@@ -16,9 +16,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What becomes of requests past the end of the disk.
+/// What to do with requests past the end of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fit {
+pub enum AddressFit {
     /// They are an error.
     #[default]
     Error,
@@ -26,7 +26,7 @@ pub enum Fit {
     Wrap,
 }
 
-impl FromStr for Fit {
+impl FromStr for AddressFit {
     type Err = InputError;
 
     fn from_str(name: &str) -> Result<Self, InputError> {
@@ -44,7 +44,7 @@ impl FromStr for Fit {
 /// How to read a trace for replay.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// How to replay it; dependent where the trace allows that, else open, if not set.
+    /// How to replay it. If not set: dependent where the trace allows that, else open.
     pub mode: Option<ReplayMode>,
     /// Requests outstanding in closed replay.
     pub population: u32,
@@ -52,13 +52,13 @@ pub struct TraceOptions {
     pub device: Option<u32>,
     /// The columns of a text that is in no known format ([`ReadOptions::columns`]).
     pub columns: Option<ColumnLayout>,
-    /// How late a record may stand and still be put in its place ([`ReadOptions::reorder`]).
+    /// How many records late a record may be and still be sorted in ([`ReadOptions::reorder`]).
     pub reorder: Option<usize>,
-    /// Only the first so many requests.
+    /// The most requests to read.
     pub limit: Option<u64>,
-    /// What becomes of requests past the end of the disk.
-    pub fit: Fit,
-    /// Requests that asynchronous processes keep in flight, where the trace understates it.
+    /// What to do with requests past the end of the disk.
+    pub fit: AddressFit,
+    /// Requests that asynchronous processes keep in flight, if the trace understates it.
     pub window: Option<u32>,
     /// Stretches arrival times (open) or think times (dependent).
     pub time_scale: f64,
@@ -73,7 +73,7 @@ impl Default for TraceOptions {
             columns: None,
             reorder: None,
             limit: None,
-            fit: Fit::default(),
+            fit: AddressFit::default(),
             window: None,
             time_scale: 1.0,
         }
@@ -88,21 +88,21 @@ pub struct TraceWorkload {
     mode: ReplayMode,
     population: u32,
     time_scale: f64,
-    /// No slice: making one would copy them.
+    /// Not `Arc<[_]>`: that would copy the records.
     records: Arc<Vec<ReplayRecord>>,
     dependencies: Option<Arc<Dependencies>>,
     recording: Arc<Recording>,
     notes: Vec<String>,
 }
 
-/// How many records decide whether a trace shows which process waited for which request.
+/// The number of records that decide whether a trace shows which process waited for which request.
 const PROBE: usize = 1000;
 
 impl TraceWorkload {
     /// Reads the trace in `path` for a disk of `capacity` sectors.
     ///
     /// # Errors
-    /// Where an option is out of range, or the trace is not readable or does not fit the disk.
+    /// If an option is out of range, or the trace is unreadable or does not fit the disk.
     pub fn load(
         path: &Path,
         format: Option<Format>,
@@ -116,7 +116,7 @@ impl TraceWorkload {
             return Err(InputError::new("population", "0", "at least 1").into());
         }
         let name = path.display().to_string();
-        let capacity_if_strict = (options.fit == Fit::Error).then_some(capacity);
+        let capacity_if_strict = (options.fit == AddressFit::Error).then_some(capacity);
         let read = ReadOptions {
             format,
             device: options.device,
@@ -131,7 +131,7 @@ impl TraceWorkload {
         let limit = options.limit.unwrap_or(u64::MAX);
         let mut full = Vec::new();
         let mut records = Vec::new();
-        // Dependencies need the whole record; other modes do without two thirds of it.
+        // Dependencies need the whole record; other modes need a third of it.
         let mut keep_full = options.mode.is_none_or(|mode| mode == ReplayMode::Dependent);
         for _ in 0..limit {
             let Some(record) = reader.next() else { break };
@@ -155,24 +155,24 @@ impl TraceWorkload {
             let lost = recording::complete(&mut full);
             if lost > 0 {
                 notes.push(format!(
-                    "the completion of {lost} of the requests that processes wait for is not in the trace: a likely one was taken"
+                    "{lost} requests that processes wait for have no completion in the trace: a likely one was assumed"
                 ));
             }
             let inferred = infer(&full, &InferOptions { in_flight: options.window, ..InferOptions::default() });
             let inferred = inferred.map(|mut found| {
                 let stalls = found.remove_stalls(&full);
-                recording.observed = Observed::of(&full, Some(&found), &stalls);
+                recording.observed = RecordingMetrics::of(&full, Some(&found), &stalls);
                 notes.extend(stalls_note(&stalls));
                 found
             });
             if inferred.is_err() {
-                recording.observed = Observed::of(&full, None, &[]);
+                recording.observed = RecordingMetrics::of(&full, None, &[]);
             }
-            // In place: the two lists of a long trace are never held at once.
+            // In place, so that both lists of a long trace are never in memory at once.
             records = full.into_iter().map(|r| ReplayRecord::from(&r)).collect();
             match inferred {
                 Ok(found) => {
-                    // The inference is more exact than the flags about which read-ahead a process waits for.
+                    // The inference says more exactly than the flags which read-ahead a process waits for.
                     for (record, i) in records.iter_mut().zip(0..) {
                         if found.is_blocking(i) {
                             record.criticality = Criticality::TimeCritical;
@@ -191,7 +191,10 @@ impl TraceWorkload {
         let mode =
             options.mode.unwrap_or(if dependencies.is_some() { ReplayMode::Dependent } else { ReplayMode::Open });
         if options.mode.is_none() && mode == ReplayMode::Open {
-            notes.push("the trace does not tell who waited for what: replayed at its arrival times (open)".to_owned());
+            notes.push(
+                "the trace does not show which process waited for which request: replayed at its arrival times (open)"
+                    .to_owned(),
+            );
         }
         if records.is_empty() {
             return Err(InputError::new("trace", "no requests", "at least one").in_file(name).into());
@@ -214,7 +217,7 @@ impl TraceWorkload {
         })
     }
 
-    /// The requests of a run, called `name`, at their arrival times (open), or with `population` outstanding (closed).
+    /// The requests of a run called `name`, at their arrival times (open) or with `population` outstanding (closed).
     pub fn of_run(name: &str, records: &[TraceRecord], mode: ReplayMode, population: u32) -> Self {
         Self {
             name: name.to_owned(),
@@ -229,25 +232,25 @@ impl TraceWorkload {
         }
     }
 
-    /// The same trace with think times drawn anew ([`Dependencies::redrawn`]); a pure function of `seed`. `None` where it is
-    /// not replayed by its dependencies, so that there is nothing to draw.
+    /// The same trace with redrawn think times ([`Dependencies::redrawn`]); a pure function of `seed`. `None` if the replay is
+    /// not dependent, so that there is nothing to draw.
     #[must_use]
     pub fn redrawn(&self, seed: u64) -> Option<Self> {
         let dependencies = self.dependencies.as_ref()?.redrawn(seed);
         Some(Self { dependencies: Some(Arc::new(dependencies)), ..self.clone() })
     }
 
-    /// What it shows of its own recording.
+    /// What the trace shows of its recording.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
 
-    /// How many requests it has.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether it has none; a loaded trace always has some.
+    /// Whether it is empty. A loaded trace never is.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -272,7 +275,7 @@ impl TraceWorkload {
         self.mode
     }
 
-    /// What a user should know of how it was read.
+    /// Notes for the user on how it was read.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -289,7 +292,7 @@ impl TraceWorkload {
     }
 }
 
-/// What a user should know of the stalls that were taken out of think times.
+/// A note for the user on the stalls removed from think times.
 fn stalls_note(stalls: &[Stall]) -> Option<String> {
     let longest = stalls.iter().max_by_key(|stall| stall.duration)?;
     let (ms, at) = (longest.duration.as_secs_f64() * 1e3, longest.end.as_secs_f64());
@@ -306,7 +309,7 @@ fn tells_causes(records: &[TraceRecord]) -> bool {
     records.iter().filter(|r| r.completion.is_some() && r.process.is_some()).count() * 2 > records.len()
 }
 
-/// What reading the records finds out.
+/// Findings while the records are read.
 struct Loading {
     capacity: u64,
     devices: BTreeSet<u32>,
@@ -314,7 +317,7 @@ struct Loading {
 }
 
 impl Loading {
-    /// Puts a record on the disk. One past its end only comes here where addresses are to be folded.
+    /// Fits a record onto the disk. A record past its end gets here only if addresses are to be folded.
     fn place(&mut self, record: &mut TraceRecord) {
         self.devices.insert(record.device);
         let sectors = u64::from(record.sectors.0);

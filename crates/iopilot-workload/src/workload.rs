@@ -1,22 +1,22 @@
-//! [`Workload`]: any workload, as a user names it.
+//! [`Workload`]: any workload.
 
+use crate::builtin_programs::BuiltinProgramsSpec;
 use crate::fio::{FioJobs, FioSource};
 use crate::ganger::{self, GangerSpec};
-use crate::programs::ProgramsSpec;
-use crate::system::SystemSpec;
+use crate::text_file::read_text;
 use crate::trace::{Recording, TraceOptions, TraceWorkload};
+use crate::user_programs::UserProgramsSpec;
 use crate::{AnySource, WorkloadError};
 use iopilot_block::InputError;
 use iopilot_host::HostSettings;
-use iopilot_trace::{Format, STANDARD_INPUT};
+use iopilot_trace::Format;
 use serde::Serialize;
-use std::io::Read;
 use std::path::Path;
 
 /// How to read a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadOptions {
-    /// What the file is: `fio`, `ganger`, `programs`, or the name of a trace format. Where it is not set, name and content decide.
+    /// The kind of the file: `fio`, `ganger`, `programs`, or the name of a trace format. If not set, name and content decide.
     pub format: Option<String>,
     /// For traces.
     pub trace: TraceOptions,
@@ -41,14 +41,14 @@ pub enum Workload {
         /// The generators.
         spec: GangerSpec,
     },
-    /// Programs on a host with a file system, by name.
-    System(SystemSpec),
-    /// Programs that a file describes.
-    Programs {
+    /// Built-in programs on a host with a file system, by name.
+    BuiltinPrograms(BuiltinProgramsSpec),
+    /// A user's programs, described in a file.
+    UserPrograms {
         /// The file.
         name: String,
         /// What it describes.
-        spec: ProgramsSpec,
+        spec: UserProgramsSpec,
     },
 }
 
@@ -63,17 +63,17 @@ pub struct WorkloadSummary {
     pub mode: Option<String>,
     /// The random seed, where one is used.
     pub seed: Option<u64>,
-    /// What a user should know: options ignored, a replay mode fallen back to, addresses folded.
+    /// Notes for the user: ignored options, a fallback of the replay mode, folded addresses.
     pub notes: Vec<String>,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy)]
 enum Kind {
     Fio,
     Ganger,
     Programs,
-    /// A trace; its format, where that is known before it is read.
+    /// A trace, with its format if that is known before it is read.
     Trace(Option<Format>),
 }
 
@@ -81,24 +81,24 @@ const FIO: &str = "fio";
 const GANGER: &str = "ganger";
 const PROGRAMS: &str = "programs";
 
-/// The kinds that are not traces: the name, what it stands for, and the endings of such files.
-/// A file in TOML is one of generators, unless it says of itself that it is one of programs.
+/// The kinds that are not traces: name, kind, and file endings. A TOML file describes generators, unless it says that it
+/// describes programs.
 const KINDS: &[(&str, Kind, &[&str])] =
     &[(FIO, Kind::Fio, &["fio", "job"]), (GANGER, Kind::Ganger, &["toml"]), (PROGRAMS, Kind::Programs, &[])];
 
 impl Workload {
-    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a description of generators
-    /// or of programs (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. Where there is no such file,
-    /// it may be the name of programs, with keys ([`SystemSpec`]).
+    /// Reads the workload in `path` for a disk of `capacity` sectors: a fio job file (`*.fio`), a description of generators or
+    /// of programs (`*.toml`), or a trace. `-` is standard input: a trace, unless the options name another kind. If there is no
+    /// such file, `path` may name built-in programs, with keys ([`BuiltinProgramsSpec`]).
     ///
     /// # Errors
-    /// Names the file, line and field that is wrong, or does not fit the disk.
+    /// Names the file, line and field that is invalid or does not fit the disk.
     pub fn load(path: &Path, options: &WorkloadOptions, capacity: u64) -> Result<Self, WorkloadError> {
         let name = path.display().to_string();
-        if options.format.is_none() && !path.exists() && SystemSpec::is_name(&name) {
-            let spec = SystemSpec::parse(&name)?;
+        if options.format.is_none() && !path.exists() && BuiltinProgramsSpec::is_name(&name) {
+            let spec = BuiltinProgramsSpec::parse(&name)?;
             spec.source(None, capacity, 0)?;
-            return Ok(Self::System(spec));
+            return Ok(Self::BuiltinPrograms(spec));
         }
         match kind(path, options.format.as_deref())? {
             Kind::Fio => {
@@ -109,10 +109,10 @@ impl Workload {
             kind @ (Kind::Ganger | Kind::Programs) => {
                 let text = read_text(path)?;
                 let is_programs = matches!(kind, Kind::Programs);
-                if is_programs || (options.format.is_none() && ProgramsSpec::is_in(&text)) {
-                    let spec = ProgramsSpec::from_toml(&text, &name)?;
+                if is_programs || (options.format.is_none() && UserProgramsSpec::is_in(&text)) {
+                    let spec = UserProgramsSpec::from_toml(&text, &name)?;
                     spec.check_disk(capacity)?;
-                    return Ok(Self::Programs { name, spec });
+                    return Ok(Self::UserPrograms { name, spec });
                 }
                 let spec = GangerSpec::from_toml(&text, &name)?;
                 ganger::on_own_cpus(&spec, capacity, 0)?;
@@ -122,11 +122,11 @@ impl Workload {
         }
     }
 
-    /// A source that issues it to a disk of `capacity` sectors. Generators share the CPUs of `host`; without one, each of their
-    /// processes has a CPU of its own.
+    /// The source of its requests for a disk of `capacity` sectors. Generators share the CPUs of `host`; without a host, each
+    /// of their processes has its own CPU.
     ///
     /// # Errors
-    /// Where it does not fit the disk.
+    /// If it does not fit the disk.
     pub fn source(
         &self,
         capacity: u64,
@@ -140,12 +140,12 @@ impl Workload {
                 Some(host) => ganger::on_host(spec, host, capacity, seed)?,
                 None => ganger::on_own_cpus(spec, capacity, seed)?,
             }),
-            Self::System(spec) => AnySource::Host(spec.source(host, capacity, seed)?),
-            Self::Programs { spec, .. } => AnySource::Host(spec.source(host, capacity, seed)?),
+            Self::BuiltinPrograms(spec) => AnySource::Host(spec.source(host, capacity, seed)?),
+            Self::UserPrograms { spec, .. } => AnySource::Host(spec.source(host, capacity, seed)?),
         })
     }
 
-    /// How many requests it has, where that is known before it runs.
+    /// The number of requests, if that is known before the run.
     pub fn requests(&self) -> Option<u64> {
         match self {
             Self::Trace(trace) => Some(trace.len() as u64),
@@ -153,12 +153,12 @@ impl Workload {
         }
     }
 
-    /// What a user should know of how it was read.
+    /// Notes for the user on how it was read.
     pub fn notes(&self) -> &[String] {
         match self {
             Self::Trace(trace) => trace.notes(),
             Self::Fio { jobs, .. } => jobs.notes(),
-            Self::Ganger { .. } | Self::System(_) | Self::Programs { .. } => &[],
+            Self::Ganger { .. } | Self::BuiltinPrograms(_) | Self::UserPrograms { .. } => &[],
         }
     }
 
@@ -169,13 +169,13 @@ impl Workload {
             (Self::Trace(a), Self::Trace(b)) => a.mode() == b.mode(),
             (Self::Fio { .. }, Self::Fio { .. })
             | (Self::Ganger { .. }, Self::Ganger { .. })
-            | (Self::System(_), Self::System(_))
-            | (Self::Programs { .. }, Self::Programs { .. }) => true,
+            | (Self::BuiltinPrograms(_), Self::BuiltinPrograms(_))
+            | (Self::UserPrograms { .. }, Self::UserPrograms { .. }) => true,
             _ => false,
         }
     }
 
-    /// What it shows of its own recording, where it is a recorded trace.
+    /// What a recorded trace shows of its recording; `None` for other workloads.
     pub fn recording(&self) -> Option<&Recording> {
         match self {
             Self::Trace(trace) => Some(trace.recording()),
@@ -186,40 +186,17 @@ impl Workload {
     /// The workload in a few words.
     pub fn summary(&self, seed: u64) -> WorkloadSummary {
         let (name, kind, mode, seed) = match self {
-            Self::System(spec) => (spec.to_string(), PROGRAMS.to_owned(), None, Some(seed)),
+            Self::BuiltinPrograms(spec) => (spec.to_string(), PROGRAMS.to_owned(), None, Some(seed)),
             Self::Trace(t) => (t.name().to_owned(), t.format().to_string(), Some(t.mode().to_string()), None),
             Self::Fio { name, .. } => (name.clone(), FIO.to_owned(), None, Some(seed)),
             Self::Ganger { name, .. } => (name.clone(), GANGER.to_owned(), None, Some(seed)),
-            Self::Programs { name, .. } => (name.clone(), PROGRAMS.to_owned(), None, Some(seed)),
+            Self::UserPrograms { name, .. } => (name.clone(), PROGRAMS.to_owned(), None, Some(seed)),
         };
         WorkloadSummary { name, kind, mode, seed, notes: self.notes().to_vec() }
     }
 }
 
-/// The text of the file `path`, or of standard input where that is `-`.
-///
-/// # Errors
-/// Where it cannot be read, or is no text.
-pub(crate) fn read_text(path: &Path) -> Result<String, WorkloadError> {
-    let io = |source| WorkloadError::Io { path: path.to_owned(), source };
-    let bytes = if path == Path::new(STANDARD_INPUT) {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map_err(io)?;
-        bytes
-    } else {
-        std::fs::read(path).map_err(io)?
-    };
-    let Ok(text) = String::from_utf8(bytes) else {
-        return Err(InputError::new("file", "bytes that are no text", "UTF-8 text").in_file(path.display()).into());
-    };
-    // Some editors put a mark of the byte order before a text.
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
-}
-
-/// What the file `path` is: of the kind called `format`, or else what its ending says. Without either it is a trace.
+/// The kind of the file `path`: the kind called `format`, else the one of its ending, else a trace.
 fn kind(path: &Path, format: Option<&str>) -> Result<Kind, InputError> {
     let find = |matches: &dyn Fn(&str, &[&str]) -> bool| {
         KINDS.iter().find(|(name, _, endings)| matches(name, endings)).map(|&(_, kind, _)| kind)

@@ -4,7 +4,8 @@
 //! `iopilot-sim`'s bench `engine`: random 4 KiB requests that keep one mechanical disk busy 70 % of the time.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_device::{Device, load_disk};
+use iopilot_catalogue::load_disk;
+use iopilot_device::Device;
 use iopilot_trace::{Format, TraceRecord, TraceWriter};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

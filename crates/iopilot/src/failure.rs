@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue};
 use iopilot_block::InputError;
-use iopilot_device::DeviceError;
+use iopilot_catalogue::DeviceError;
 use iopilot_live::LiveError;
 use iopilot_sim::SimError;
 use iopilot_trace::TraceError;

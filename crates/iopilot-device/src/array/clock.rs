@@ -1,16 +1,16 @@
-//! [`Clock`]: which member acts next.
+//! [`MemberClock`]: which member acts next.
 
 use iopilot_block::Nanos;
 
 /// The times of the members' next events, as a tournament: the earliest in O(1), a change in O(log members).
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(super) struct MemberClock {
     /// The winner of each pair; the members begin in the middle.
     tree: Vec<Nanos>,
     leaves: usize,
 }
 
-impl Clock {
+impl MemberClock {
     pub(super) fn new(members: u32) -> Self {
         let leaves = (members.max(1) as usize).next_power_of_two();
         Self { tree: vec![Nanos::MAX; 2 * leaves], leaves }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_earliest_wins_and_the_first_of_equals() {
-        let mut clock = Clock::new(5);
+        let mut clock = MemberClock::new(5);
         assert_eq!(clock.earliest(), Nanos::MAX);
         for (member, at) in [(4, 30), (1, 20), (3, 20), (0, 50)] {
             clock.set(member, Some(Nanos(at)));
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!((clock.earliest(), clock.first()), (Nanos(20), 3));
         clock.set(3, Some(Nanos(60)));
         assert_eq!((clock.earliest(), clock.first()), (Nanos(30), 4));
-        let mut single = Clock::new(1);
+        let mut single = MemberClock::new(1);
         single.set(0, Some(Nanos(7)));
         assert_eq!((single.earliest(), single.first()), (Nanos(7), 0));
     }

@@ -5,7 +5,7 @@ mod event;
 mod host;
 mod issue;
 
-use super::clock::Clock;
+use super::clock::MemberClock;
 use super::health::Health;
 use super::layout::ArrayLayout;
 use super::lock::Locks;
@@ -13,10 +13,10 @@ use super::mapper::Mapper;
 use super::member::{IssuedRequests, Member};
 use super::model::ArrayModel;
 use super::nvram::Nvram;
-use super::operation::{Operations, Task};
-use crate::{AnyDevice, ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
+use super::operation::{ArrayTask, Operations};
+use crate::{ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
 use background::Background;
-use event::Event;
+use event::ArrayEvent;
 use iopilot_block::{EventQueue, InputError, Nanos, Scheduled};
 use iopilot_sched::IoQueueConfig;
 use std::collections::VecDeque;
@@ -24,22 +24,22 @@ use std::collections::VecDeque;
 /// An array of devices: a controller with a queue, stripe locks, perhaps a write-back cache, members that may fail, and
 /// spares. A pure state machine; members may be of any model, and arrays themselves. See `docs/reference/arrays.md`.
 #[derive(Clone, Debug)]
-pub struct Array {
+pub struct Array<D> {
     model: ArrayModel,
     mapper: Mapper,
     health: Health,
-    members: Vec<Member>,
+    members: Vec<Member<D>>,
     /// When the members act next.
-    clock: Clock,
+    clock: MemberClock,
     /// What the controller itself does later.
-    events: EventQueue<Event>,
+    events: EventQueue<ArrayEvent>,
     operations: Operations,
     issued: IssuedRequests,
     locks: Locks,
     nvram: Nvram,
     /// Writes that wait for room in the write cache.
     unbuffered: VecDeque<u32>,
-    background: Background,
+    background: Background<D>,
     /// When the bus to the host is free, ns.
     bus_free: f64,
     /// Requests of the host that are not complete.
@@ -50,12 +50,12 @@ pub struct Array {
     granted: Vec<u32>,
 }
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     /// An idle array; a spare is a copy of `spare`, or of the first member.
     ///
     /// # Errors
     /// Where the model contradicts itself, or does not fit the members.
-    pub fn new(model: ArrayModel, members: Vec<AnyDevice>, spare: Option<AnyDevice>) -> Result<Self, InputError> {
+    pub fn new(model: ArrayModel, members: Vec<D>, spare: Option<D>) -> Result<Self, InputError> {
         model.check()?;
         let layout = &model.layout;
         if members.len() != layout.members() as usize {
@@ -80,7 +80,7 @@ impl Array {
             mapper: Mapper::new(layout.clone(), model.rules),
             health: Health::whole(count),
             members: members.into_iter().map(member).collect(),
-            clock: Clock::new(count),
+            clock: MemberClock::new(count),
             events: EventQueue::new(),
             operations: Operations::default(),
             issued: IssuedRequests::default(),
@@ -101,7 +101,7 @@ impl Array {
                 // Nothing is under way yet.
                 array.fail(failure.member, Nanos::ZERO, &mut Vec::new());
             } else {
-                array.events.push(failure.at, Event::Fail(failure.member));
+                array.events.push(failure.at, ArrayEvent::Fail(failure.member));
             }
         }
         Ok(array)
@@ -133,7 +133,7 @@ impl Array {
     }
 }
 
-impl Device for Array {
+impl<D: Device + Clone> Device for Array<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         self.submit_host(request, now);
     }
@@ -174,17 +174,17 @@ impl Device for Array {
     }
 }
 
-impl Array {
-    fn act(&mut self, event: Event, now: Nanos, out: &mut Vec<Completion>) {
+impl<D: Device + Clone> Array<D> {
+    fn act(&mut self, event: ArrayEvent, now: Nanos, out: &mut Vec<Completion>) {
         match event {
-            Event::Start(operation) => self.start(operation, now, out),
-            Event::Finish(operation) => self.finish(operation, now, out),
-            Event::Fail(member) => {
+            ArrayEvent::Start(operation) => self.start(operation, now, out),
+            ArrayEvent::Finish(operation) => self.finish(operation, now, out),
+            ArrayEvent::Fail(member) => {
                 self.fail(member, now, out);
                 self.settle(now, out);
             }
-            Event::Idle(token) => self.idle(token, now, out),
-            Event::Rebuild => self.rebuild_on(now, out),
+            ArrayEvent::Idle(token) => self.idle(token, now, out),
+            ArrayEvent::Rebuild => self.rebuild_on(now, out),
         }
     }
 
@@ -214,9 +214,9 @@ impl Array {
     /// All of an operation's member requests are done.
     fn plan_done(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         match self.operations[operation].task {
-            Task::Host(request) => self.host_done(operation, &request, now, out),
-            Task::Destage { lba, sectors } => self.destaged(operation, lba, sectors, now, out),
-            Task::Rebuild { member, row, rows, begun } => {
+            ArrayTask::Host(request) => self.host_done(operation, &request, now, out),
+            ArrayTask::Destage { lba, sectors } => self.destaged(operation, lba, sectors, now, out),
+            ArrayTask::Rebuild { member, row, rows, begun } => {
                 self.rows_rebuilt(operation, member, row + rows, begun, now, out);
             }
         }

@@ -8,7 +8,7 @@ pub use design::BlockDesign;
 pub use organisation::{MirrorOrder, Organisation, Redundancy, Rotation};
 
 use iopilot_block::{InputError, Lba};
-use table::Table;
+use table::LayoutTable;
 
 /// A place within a stripe: which of its data units, or (from [`ArrayLayout::data_units`] on) which of its check units
 /// or further copies.
@@ -42,7 +42,7 @@ pub struct UnitAddress {
 /// declustered one that of its block design (Ganger A.1.2.1).
 #[derive(Clone, Debug)]
 pub struct ArrayLayout {
-    table: Table,
+    table: LayoutTable,
     members: u32,
     data: u32,
     checks: u32,
@@ -78,7 +78,7 @@ impl ArrayLayout {
                 (*checks, 1, parity_unit.map_or(1, |q| u64::from(q) / unit))
             }
         };
-        let table = Table::new(members, &organisation.redundancy);
+        let table = LayoutTable::new(members, &organisation.redundancy);
         let data = table.width() / copies - checks;
         let rows = size / unit;
         let declustered = matches!(organisation.redundancy, Redundancy::Declustered { .. });

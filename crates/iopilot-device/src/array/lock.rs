@@ -2,14 +2,14 @@
 
 /// The same sectors of all units of some stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct LockedExtent {
     /// First and last stripe.
     pub(super) stripes: (u64, u64),
     /// First sector within each unit, and the one behind the last.
     pub(super) sectors: (u32, u32),
 }
 
-impl Extent {
+impl LockedExtent {
     fn overlaps(&self, other: &Self) -> bool {
         self.stripes.0 <= other.stripes.1
             && other.stripes.0 <= self.stripes.1
@@ -23,7 +23,7 @@ struct Entry {
     owner: u32,
     /// Order of arrival.
     order: u64,
-    extent: Extent,
+    extent: LockedExtent,
     exclusive: bool,
     /// Earlier entries that are in its way.
     blockers: u32,
@@ -40,7 +40,7 @@ pub(super) struct Locks {
 
 impl Locks {
     /// `owner` asks for `extent`; true where it has it at once, otherwise a release will name it.
-    pub(super) fn acquire(&mut self, owner: u32, extent: Extent, exclusive: bool) -> bool {
+    pub(super) fn acquire(&mut self, owner: u32, extent: LockedExtent, exclusive: bool) -> bool {
         let in_the_way = |e: &&Entry| (exclusive || e.exclusive) && e.extent.overlaps(&extent);
         let blockers = self.entries.iter().filter(in_the_way).count() as u32;
         self.entries.push(Entry { owner, order: self.next, extent, exclusive, blockers });
@@ -72,8 +72,8 @@ impl Locks {
 mod tests {
     use super::*;
 
-    fn extent(first: u64, last: u64, lo: u32, hi: u32) -> Extent {
-        Extent { stripes: (first, last), sectors: (lo, hi) }
+    fn extent(first: u64, last: u64, lo: u32, hi: u32) -> LockedExtent {
+        LockedExtent { stripes: (first, last), sectors: (lo, hi) }
     }
 
     #[test]

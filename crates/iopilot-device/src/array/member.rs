@@ -1,6 +1,6 @@
 //! [`Member`]: one member and what waits for it.
 
-use crate::{AnyDevice, Device, DeviceRequest, MemberReport, ServiceBreakdown};
+use crate::{Device, DeviceRequest, MemberReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use super::plan::MemberIo;
 
 /// A member request that is out: waiting at the controller, or in the member.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Issued {
+pub(super) struct IssuedMemberIo {
     /// Whose it is, and which of its plan.
     pub(super) operation: u32,
     pub(super) index: u32,
@@ -25,12 +25,12 @@ pub(super) struct Issued {
 /// All member requests that are out, by number; the number is their name at the member.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IssuedRequests {
-    slots: Vec<Issued>,
+    slots: Vec<IssuedMemberIo>,
     free: Vec<u32>,
 }
 
 impl IssuedRequests {
-    pub(super) fn add(&mut self, issued: Issued) -> u32 {
+    pub(super) fn add(&mut self, issued: IssuedMemberIo) -> u32 {
         match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = issued;
@@ -44,14 +44,14 @@ impl IssuedRequests {
     }
 
     /// Takes one out.
-    pub(super) fn take(&mut self, at: u32) -> Issued {
+    pub(super) fn take(&mut self, at: u32) -> IssuedMemberIo {
         let slot = &mut self.slots[at as usize];
         slot.live = false;
         self.free.push(at);
         *slot
     }
 
-    pub(super) fn get(&self, at: u32) -> &Issued {
+    pub(super) fn get(&self, at: u32) -> &IssuedMemberIo {
         &self.slots[at as usize]
     }
 
@@ -95,7 +95,7 @@ impl Waiting {
         }
     }
 
-    fn pop(&mut self, device: &AnyDevice, now: Nanos) -> Option<u32> {
+    fn pop(&mut self, device: &impl Device, now: Nanos) -> Option<u32> {
         match self {
             Self::Fifo(queue) => queue.pop_front(),
             Self::Ordered { queue, flushes } => match flushes.pop_front() {
@@ -115,8 +115,8 @@ impl Waiting {
 
 /// A member, or the spare in its place.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) device: AnyDevice,
+pub(super) struct Member<D> {
+    pub(super) device: D,
     /// Whether there is a device to talk to.
     pub(super) present: bool,
     waiting: Waiting,
@@ -130,9 +130,9 @@ pub(super) struct Member {
     busy_since: Nanos,
 }
 
-impl Member {
+impl<D: Device> Member<D> {
     /// At most `depth` requests are given to it at once; the others wait in the order of `policy`.
-    pub(super) fn new(device: AnyDevice, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
+    pub(super) fn new(device: D, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
         let depth = depth.min(device.queue_depth());
         Self {
             device,
@@ -210,16 +210,16 @@ impl Member {
     }
 
     /// A spare takes its place.
-    pub(super) fn replace(&mut self, spare: AnyDevice) {
+    pub(super) fn replace(&mut self, spare: D) {
         self.device = spare;
         self.present = true;
     }
 }
 
 /// What a choice of copies may see of the members.
-pub(super) struct Members<'a>(pub(super) &'a [Member]);
+pub(super) struct Members<'a, D>(pub(super) &'a [Member<D>]);
 
-impl MemberView for Members<'_> {
+impl<D> MemberView for Members<'_, D> {
     fn queued(&self, member: u32) -> u32 {
         let member = &self.0[member as usize];
         member.in_flight + member.waiting.len() as u32

@@ -1,4 +1,4 @@
-//! [`Operation`]: one thing that the array is doing, for the host or for itself.
+//! [`ArrayOperation`]: one thing that the array is doing, for the host or for itself.
 
 use super::plan::Plan;
 use crate::{DeviceRequest, ServiceBreakdown};
@@ -6,7 +6,7 @@ use iopilot_block::Nanos;
 
 /// What for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum ArrayTask {
     /// A request of the host.
     Host(DeviceRequest),
     /// Moving sectors from the write cache to the members.
@@ -17,8 +17,8 @@ pub(super) enum Task {
 
 /// An operation: its plan and how far it has come. Slots are used again, with their plan's buffers.
 #[derive(Clone, Debug)]
-pub(super) struct Operation {
-    pub(super) task: Task,
+pub(super) struct ArrayOperation {
+    pub(super) task: ArrayTask,
     pub(super) plan: Plan,
     /// Member requests that are out.
     pub(super) outstanding: u32,
@@ -35,8 +35,8 @@ pub(super) struct Operation {
     pub(super) all_hits: bool,
 }
 
-impl Operation {
-    fn new(task: Task) -> Self {
+impl ArrayOperation {
+    fn new(task: ArrayTask) -> Self {
         Self {
             task,
             plan: Plan::new(),
@@ -79,20 +79,20 @@ pub(super) fn sum(a: &ServiceBreakdown, b: &ServiceBreakdown) -> ServiceBreakdow
 /// The operations under way, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operations {
-    slots: Vec<Operation>,
+    slots: Vec<ArrayOperation>,
     free: Vec<u32>,
 }
 
 impl Operations {
-    pub(super) fn add(&mut self, task: Task) -> u32 {
+    pub(super) fn add(&mut self, task: ArrayTask) -> u32 {
         match self.free.pop() {
             Some(at) => {
                 let slot = &mut self.slots[at as usize];
-                *slot = Operation { plan: std::mem::take(&mut slot.plan), ..Operation::new(task) };
+                *slot = ArrayOperation { plan: std::mem::take(&mut slot.plan), ..ArrayOperation::new(task) };
                 at
             }
             None => {
-                self.slots.push(Operation::new(task));
+                self.slots.push(ArrayOperation::new(task));
                 (self.slots.len() - 1) as u32
             }
         }
@@ -110,15 +110,15 @@ impl Operations {
 }
 
 impl std::ops::Index<u32> for Operations {
-    type Output = Operation;
+    type Output = ArrayOperation;
 
-    fn index(&self, at: u32) -> &Operation {
+    fn index(&self, at: u32) -> &ArrayOperation {
         &self.slots[at as usize]
     }
 }
 
 impl std::ops::IndexMut<u32> for Operations {
-    fn index_mut(&mut self, at: u32) -> &mut Operation {
+    fn index_mut(&mut self, at: u32) -> &mut ArrayOperation {
         &mut self.slots[at as usize]
     }
 }

@@ -1,6 +1,6 @@
 //! [`Geometry`]: where a logical block lies on the platters.
 //!
-//! However a drive lays out its blocks — in zones of like tracks ([`Layout`]), with slips, spares and remapped sectors
+//! However a drive lays out its blocks — in zones of like tracks ([`TrackLayout`]), with slips, spares and remapped sectors
 //! ([`G1Layout`]), by a list of extents ([`G2Layout`]) or by nested repetitions ([`G4Layout`]) — the question is the
 //! same: which blocks come one after another under the head, where is the arm for them, and at which angle do they
 //! start? The answer is a [`Track`], and the next one. Angles are in revolutions from the index mark.
@@ -16,8 +16,8 @@ mod zoned;
 pub use g1::{G1Layout, G1Zone, HeadOrder, SkewUnit, Sparing};
 pub use g2::{G2Extent, G2Layout, G2Zone};
 pub use g4::{G4Child, G4Entry, G4Layout, G4Remap, TrackPattern};
-pub use track::{Place, Track, ZoneSpan};
-pub use zoned::{Layout, Zone};
+pub use track::{BlockPlace, Track, ZoneSpan};
+pub use zoned::{TrackLayout, Zone};
 
 pub(super) use track::fraction;
 
@@ -60,11 +60,6 @@ macro_rules! mapped {
 const MOST_HEADS: u32 = 1024;
 const MOST_CYLINDERS: u32 = 1 << 27;
 
-/// By how many cylinders a layout may reach beyond those of its drive: published files do, by one.
-fn beyond(cylinders: u32) -> u32 {
-    (cylinders / 100).max(1)
-}
-
 fn check_size(heads: u32, cylinders: u32) -> Result<(), InputError> {
     if !(1..=MOST_HEADS).contains(&heads) {
         return Err(InputError::new("Number of data surfaces", heads.to_string(), format!("1 to {MOST_HEADS}")));
@@ -77,7 +72,7 @@ fn check_size(heads: u32, cylinders: u32) -> Result<(), InputError> {
 
 impl Geometry {
     /// `zones` are in the order of their blocks. Of their sectors the first `capacity` are used, all where `None`.
-    pub fn new(heads: u32, layout: Layout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
+    pub fn new(heads: u32, layout: TrackLayout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
         let map = Zoned::new(heads, layout, zones, capacity);
         let cylinders = map.cylinders();
         Self { heads, cylinders, capacity: map.capacity(), map: Map::Zoned(map) }
@@ -154,10 +149,10 @@ impl Geometry {
     }
 
     /// Where block `lba` lies.
-    pub fn place_of(&self, lba: u64) -> Place {
+    pub fn place_of(&self, lba: u64) -> BlockPlace {
         let track = self.track_of(lba);
         let sector = track.sector + (lba - track.first) as u32;
-        Place { cylinder: track.cylinder, head: track.head, sector, angle: fraction(track.angle_of(lba)) }
+        BlockPlace { cylinder: track.cylinder, head: track.head, sector, angle: fraction(track.angle_of(lba)) }
     }
 
     /// From the lowest to behind the highest block on the physical track of which `track` is all or a part: slips cut

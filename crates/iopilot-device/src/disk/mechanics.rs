@@ -1,4 +1,4 @@
-//! [`Mechanics`]: the turning platters and the moving arm; [`Stream`]: an access on its way along the tracks.
+//! [`Mechanics`]: the turning platters and the moving arm; [`TrackWalk`]: an access on its way along the tracks.
 //!
 //! Times in here are nanoseconds as `f64`, exact to a quarter of a nanosecond over a month. The angle of the spindle is
 //! a function of absolute time, so that the phase is never lost, whatever happens in between.
@@ -58,7 +58,7 @@ impl Mechanics {
     }
 
     /// Turns the platters by some part of a revolution, as if they had begun elsewhere at time 0.
-    pub(crate) fn respin(&mut self, revolutions: f64) {
+    pub fn respin(&mut self, revolutions: f64) {
         self.initial_angle = fraction(self.initial_angle + revolutions);
     }
 
@@ -87,7 +87,7 @@ pub(super) struct Positioning {
 
 /// An access that moves along the tracks in the order of the blocks: the state behind the sectors done so far.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stream {
+pub(super) struct TrackWalk {
     /// The first block not yet done.
     pub(super) next: u64,
     /// When the last of those done had passed; before the first, when the first starts.
@@ -99,7 +99,7 @@ pub(super) struct Stream {
     write: bool,
 }
 
-impl Stream {
+impl TrackWalk {
     /// Moves `arm` at `start` to `lba` on `track` and waits for it. `data` is when the first sector may pass (a write
     /// waits for its data).
     pub(super) fn start(
@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// Where the arm stands (or is about to come to rest, see [`Stream::settled`]).
+    /// Where the arm stands (or is about to come to rest, see [`TrackWalk::settled`]).
     pub(super) fn arm(&self) -> Arm {
         Arm { cylinder: self.track.cylinder, head: self.track.head }
     }
@@ -181,7 +181,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::geometry::{Layout, Zone};
+    use crate::disk::geometry::{TrackLayout, Zone};
 
     /// Two heads, ten cylinders, 100 sectors a track, 10 ms a revolution: a sector is 0.1 ms.
     fn mechanics() -> Mechanics {
@@ -195,7 +195,7 @@ mod tests {
             band_skew: 0.0,
         };
         Mechanics {
-            geometry: Geometry::new(2, Layout::Cylinder, vec![zone], None),
+            geometry: Geometry::new(2, TrackLayout::Cylinder, vec![zone], None),
             seek: SeekCurve::Table(vec![(1, 2e6), (9, 5e6)]),
             period: 10e6,
             initial_angle: 0.0,
@@ -204,9 +204,9 @@ mod tests {
         }
     }
 
-    fn read(m: &Mechanics, lba: u64, start: f64) -> (Stream, Positioning) {
+    fn read(m: &Mechanics, lba: u64, start: f64) -> (TrackWalk, Positioning) {
         let arm = Arm { cylinder: 0, head: 0 };
-        Stream::start(m, arm, m.geometry.track_of(lba), lba, start, 0.0, false)
+        TrackWalk::start(m, arm, m.geometry.track_of(lba), lba, start, 0.0, false)
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
     fn a_write_settles_longer_and_so_misses_a_skew_made_for_reads() {
         let m = mechanics();
         let arm = Arm { cylinder: 0, head: 0 };
-        let (mut s, _) = Stream::start(&m, arm, m.geometry.track_of(0), 0, 0.0, 0.0, true);
+        let (mut s, _) = TrackWalk::start(&m, arm, m.geometry.track_of(0), 0, 0.0, 0.0, true);
         let end = s.run_to(&m, 200);
         assert!((end - (20e6 + 1e6 + 10e6)).abs() < 1.0, "{end}");
     }

@@ -1,7 +1,7 @@
 //! What the arm does next: the on-board scheduler.
 
 use super::model::QueuePolicy;
-use super::request::{Waiting, Work};
+use super::request::{MediaWork, Waiting};
 use super::{MechanicalDisk, geometry::Track};
 
 /// A choice.
@@ -53,7 +53,7 @@ impl MechanicalDisk {
     /// Whether dirty blocks must reach the medium before `w` can begin.
     fn is_blocked(&self, w: &Waiting) -> bool {
         w.seal.is_some_and(|seal| !self.buffer.is_clean_up_to(seal))
-            || w.work == Work::Buffer && !self.buffer.has_room(w.first(), w.sectors())
+            || w.work == MediaWork::Buffer && !self.buffer.has_room(w.first(), w.sectors())
     }
 
     fn pick_extent(&self) -> Pick {
@@ -76,11 +76,11 @@ impl MechanicalDisk {
             }
             match w.work {
                 // These need no arm.
-                Work::Flush | Work::Buffer => return Pick::Waiting(i),
-                Work::Read if self.was_just_read(w) => return Pick::Waiting(i),
-                Work::Read | Work::Write if w.follows => {}
-                Work::Read => self.weigh(&mut best, Pick::Waiting(i), t.max(w.ready), &w.track, w.angle, false),
-                Work::Write => self.weigh(&mut best, Pick::Waiting(i), t.max(w.ready), &w.track, w.angle, true),
+                MediaWork::Flush | MediaWork::Buffer => return Pick::Waiting(i),
+                MediaWork::Read if self.was_just_read(w) => return Pick::Waiting(i),
+                MediaWork::Read | MediaWork::Write if w.follows => {}
+                MediaWork::Read => self.weigh(&mut best, Pick::Waiting(i), t.max(w.ready), &w.track, w.angle, false),
+                MediaWork::Write => self.weigh(&mut best, Pick::Waiting(i), t.max(w.ready), &w.track, w.angle, true),
             }
         }
         if blocked {

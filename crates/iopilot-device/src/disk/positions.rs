@@ -1,17 +1,17 @@
 //! What schedulers may ask of the disk: [`Positions`](iopilot_block::Positions).
 
-use super::mechanics::{Arm, Mechanics, Stream};
+use super::mechanics::{Arm, Mechanics, TrackWalk};
 use super::request::JobKind;
 use super::{MechanicalDisk, SeekFloor};
-use crate::arm_positions::{ArmModel, arm_positions};
+use crate::{ArmModel, arm_positions};
 use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
 
 impl MechanicalDisk {
     /// An access with the arm sent at `start`; the time to its first sector, ns.
-    fn approach(&self, arm: Arm, start: f64, lba: Lba, op: Op) -> (Stream, f64) {
+    fn approach(&self, arm: Arm, start: f64, lba: Lba, op: Op) -> (TrackWalk, f64) {
         let mechanics = &self.model.mechanics;
         let track = mechanics.geometry.track_of(lba.0);
-        let (stream, _) = Stream::start(mechanics, arm, track, lba.0, start, start, op != Op::Read);
+        let (stream, _) = TrackWalk::start(mechanics, arm, track, lba.0, start, start, op != Op::Read);
         let positioning = stream.at - start;
         (stream, positioning)
     }

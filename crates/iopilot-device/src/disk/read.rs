@@ -1,7 +1,7 @@
 //! Reads: hits, misses, and the read-ahead behind them.
 
-use super::mechanics::{Mechanics, Stream};
-use super::request::{Ahead, Job, JobKind, ReadJob, Waiting, Work};
+use super::mechanics::{Mechanics, TrackWalk};
+use super::request::{Ahead, ArmJob, JobKind, MediaWork, ReadJob, Waiting};
 use super::{MechanicalDisk, nanos};
 use crate::{DeviceRequest, ServiceBreakdown};
 use iopilot_block::Nanos;
@@ -22,7 +22,7 @@ impl MechanicalDisk {
         }
         let track = self.model.mechanics.geometry.track_of(first);
         let angle = track.angle_of(first);
-        let work = Work::Read;
+        let work = MediaWork::Read;
         self.enqueue(Waiting { request, work, arrived, ready, track, angle, seal: None, follows: false });
     }
 
@@ -73,7 +73,7 @@ impl MechanicalDisk {
         let (held, consumed, ahead) = (segment.end, segment.consumed, u64::from(segment.read_ahead));
         let target = (consumed + ahead.min(room)).min(self.model.mechanics.geometry.capacity());
         match (&mut self.job, &mut self.ahead) {
-            (Some(Job { kind: JobKind::Read(job), .. }), _) if job.segment == Some(slot) => {
+            (Some(ArmJob { kind: JobKind::Read(job), .. }), _) if job.segment == Some(slot) => {
                 job.limit = job.limit.max(target);
             }
             (None, Some(ahead)) if ahead.segment == slot && ahead.is_live(t) => ahead.limit = ahead.limit.max(target),
@@ -88,7 +88,7 @@ impl MechanicalDisk {
         self.release_ahead(t);
         let track = self.model.mechanics.geometry.track_of(from);
         let start = t.max(self.arm_free);
-        let (stream, _) = Stream::start(&self.model.mechanics, self.arm, track, from, start, start, false);
+        let (stream, _) = TrackWalk::start(&self.model.mechanics, self.arm, track, from, start, start, false);
         self.ahead = Some(Ahead { stream, segment, limit });
     }
 
@@ -132,7 +132,7 @@ impl MechanicalDisk {
             (track, track.angle_of(from))
         };
         debug_assert!(angle >= 0.0);
-        let (mut stream, positioning) = Stream::start(mechanics, self.arm, track, from, start, start, false);
+        let (mut stream, positioning) = TrackWalk::start(mechanics, self.arm, track, from, start, start, false);
         let first_data = stream.at;
 
         let sizes = &self.model.cache;

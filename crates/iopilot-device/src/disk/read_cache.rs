@@ -7,7 +7,7 @@ use iopilot_block::{Links, List};
 
 /// One segment: holds the blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Segment {
+pub(super) struct ReadSegment {
     /// First block held.
     pub(super) start: u64,
     /// Behind the last block held.
@@ -21,7 +21,7 @@ pub(super) struct Segment {
     used: bool,
 }
 
-impl Segment {
+impl ReadSegment {
     /// Blocks to read ahead at the next miss of its reader. Doubles, up to `most`, where the last read-ahead led to hits
     /// (GF 4.3.1).
     pub(super) fn next_ahead(&self, most: u32) -> u32 {
@@ -32,7 +32,7 @@ impl Segment {
 /// The read segments. Look-up is O(log segments); nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub(super) struct ReadCache {
-    slots: Vec<Segment>,
+    slots: Vec<ReadSegment>,
     /// Starts of the segments in use, ascending, and their slots.
     starts: Vec<u64>,
     order: Vec<u16>,
@@ -51,7 +51,7 @@ impl ReadCache {
     /// `segments` of `segment_sectors` each; none switches caching off.
     pub(super) fn new(segments: u16, segment_sectors: u64) -> Self {
         Self {
-            slots: vec![Segment::default(); usize::from(segments)],
+            slots: vec![ReadSegment::default(); usize::from(segments)],
             starts: Vec::with_capacity(usize::from(segments)),
             order: Vec::with_capacity(usize::from(segments)),
             recent: 0,
@@ -111,12 +111,12 @@ impl ReadCache {
     }
 
     /// The segment in `slot`.
-    pub(super) fn segment(&self, slot: u16) -> &Segment {
+    pub(super) fn segment(&self, slot: u16) -> &ReadSegment {
         &self.slots[usize::from(slot)]
     }
 
     /// The segment in `slot`, to change what the host has read and the read-ahead.
-    pub(super) fn segment_mut(&mut self, slot: u16) -> &mut Segment {
+    pub(super) fn segment_mut(&mut self, slot: u16) -> &mut ReadSegment {
         &mut self.slots[usize::from(slot)]
     }
 

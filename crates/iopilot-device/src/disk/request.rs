@@ -1,13 +1,13 @@
 //! What waits for the arm, and what the arm is doing.
 
 use super::geometry::Track;
-use super::mechanics::Stream;
+use super::mechanics::TrackWalk;
 use crate::{DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Nanos, RequestId};
 
 /// What has to be done for a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum MediaWork {
     /// Read from the medium, unless another request brings the blocks in.
     Read,
     /// Write to the medium before completion.
@@ -22,7 +22,7 @@ pub(super) enum Work {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) request: DeviceRequest,
-    pub(super) work: Work,
+    pub(super) work: MediaWork,
     /// ns.
     pub(super) arrived: f64,
     /// When its command has been processed, ns.
@@ -51,13 +51,13 @@ impl Waiting {
 
     /// Whether `next` needs the arm for the same, at the block where this one ends.
     pub(super) fn is_before(&self, next: &Self) -> bool {
-        self.work == next.work && matches!(self.work, Work::Read | Work::Write) && self.end() == next.first()
+        self.work == next.work && matches!(self.work, MediaWork::Read | MediaWork::Write) && self.end() == next.first()
     }
 }
 
 /// What the arm does until `end`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
+pub(super) struct ArmJob {
     pub(super) kind: JobKind,
     /// ns; and the same rounded up.
     pub(super) end: f64,
@@ -86,7 +86,7 @@ pub(super) struct ReadJob {
     /// When the transfer phase begins, for the breakdown.
     pub(super) transfer_from: f64,
     pub(super) service: ServiceBreakdown,
-    pub(super) stream: Stream,
+    pub(super) stream: TrackWalk,
     /// The segment it fills; `None` where there is none or it was overwritten meanwhile.
     pub(super) segment: Option<u16>,
     /// Read-ahead goes on to here.
@@ -96,7 +96,7 @@ pub(super) struct ReadJob {
 /// Read-ahead in the background.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
-    pub(super) stream: Stream,
+    pub(super) stream: TrackWalk,
     pub(super) segment: u16,
     pub(super) limit: u64,
 }

@@ -1,7 +1,7 @@
 //! Writes: into the buffer, from there to the medium when there is time, or straight to the medium.
 
-use super::mechanics::Stream;
-use super::request::{Job, JobKind, Waiting, Work};
+use super::mechanics::TrackWalk;
+use super::request::{ArmJob, JobKind, MediaWork, Waiting};
 use super::{MechanicalDisk, nanos};
 use crate::{DeviceRequest, ServiceBreakdown};
 use iopilot_block::Flags;
@@ -20,7 +20,7 @@ impl MechanicalDisk {
         let track = self.model.mechanics.geometry.track_of(first);
         let waiting = Waiting {
             request,
-            work: if buffered { Work::Buffer } else { Work::Write },
+            work: if buffered { MediaWork::Buffer } else { MediaWork::Write },
             arrived: now,
             ready: now + self.model.interface.write_overhead,
             track,
@@ -29,7 +29,7 @@ impl MechanicalDisk {
             follows: false,
         };
         // Earlier writes that wait for room go first.
-        let in_order = !self.waiting.iter().any(|w| w.work == Work::Buffer);
+        let in_order = !self.waiting.iter().any(|w| w.work == MediaWork::Buffer);
         if buffered && seal.is_none() && in_order && self.buffer.has_room(first, end - first) {
             self.accept(&waiting, now);
             if self.job.is_none() {
@@ -49,7 +49,7 @@ impl MechanicalDisk {
             self.sync_ahead(t);
         }
         self.cache.invalidate(first, end);
-        if let Some(Job { kind: JobKind::Read(job), .. }) = &mut self.job {
+        if let Some(ArmJob { kind: JobKind::Read(job), .. }) = &mut self.job {
             let intact = |slot: u16| self.cache.is_used(slot) && self.cache.segment(slot).end == job.from;
             if job.segment.is_some_and(|slot| !intact(slot)) || first < job.to && job.from < end {
                 job.segment = None;
@@ -74,7 +74,7 @@ impl MechanicalDisk {
         if self.cache.is_off() || !self.cache.lend(self.buffer.segments(self.cache.segment_sectors())) {
             return;
         }
-        if let Some(Job { kind: JobKind::Read(job), .. }) = &mut self.job {
+        if let Some(ArmJob { kind: JobKind::Read(job), .. }) = &mut self.job {
             job.segment = job.segment.filter(|&slot| self.cache.is_used(slot));
         }
         if let Some(ahead) = self.ahead.take_if(|ahead| !self.cache.is_used(ahead.segment)) {
@@ -93,7 +93,7 @@ impl MechanicalDisk {
         let on_medium = w.sectors() as f64 * mechanics.sector_time(&w.track);
         let bus_sector = self.model.interface.bus_sector;
         let data = (arrived - on_medium).max(arrived - (w.sectors() - 1) as f64 * bus_sector);
-        let (mut stream, positioning) = Stream::start(mechanics, self.arm, w.track, w.first(), start, data, true);
+        let (mut stream, positioning) = TrackWalk::start(mechanics, self.arm, w.track, w.first(), start, data, true);
         let from = stream.at;
         let done = stream.run_to(mechanics, w.end());
         let service = ServiceBreakdown {
@@ -134,7 +134,7 @@ impl MechanicalDisk {
         let start = t.max(self.arm_free);
         let mechanics = &self.model.mechanics;
         let track = mechanics.geometry.track_of(chunk.start);
-        let (mut stream, _) = Stream::start(mechanics, self.arm, track, chunk.start, start, chunk.ready, true);
+        let (mut stream, _) = TrackWalk::start(mechanics, self.arm, track, chunk.start, start, chunk.ready, true);
         let done = stream.run_to(mechanics, chunk.end);
         self.arm = stream.arm();
         self.arm_free = done;

@@ -7,7 +7,7 @@
 
 /// Dirty blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Extent {
+pub(super) struct DirtyExtent {
     /// First block.
     pub(super) start: u64,
     /// Behind the last block.
@@ -22,8 +22,8 @@ pub(super) struct Extent {
 /// has peaked.
 #[derive(Clone, Debug)]
 pub(super) struct WriteBuffer {
-    extents: Vec<Extent>,
-    in_flight: Option<Extent>,
+    extents: Vec<DirtyExtent>,
+    in_flight: Option<DirtyExtent>,
     epoch: u64,
     dirty: u64,
     max_extents: usize,
@@ -64,7 +64,7 @@ impl WriteBuffer {
                 next => {
                     let gap_end = next.map_or(end, |e| e.start.min(end));
                     self.dirty += gap_end - from;
-                    let into = self.add_gap(at, Extent { start: from, end: gap_end, ready, epoch: self.epoch });
+                    let into = self.add_gap(at, DirtyExtent { start: from, end: gap_end, ready, epoch: self.epoch });
                     from = self.extents[into].end;
                     at = into + 1;
                 }
@@ -107,7 +107,7 @@ impl WriteBuffer {
             match (e.start < start, e.end > end) {
                 (true, true) => {
                     self.extents[at].end = start;
-                    self.extents.insert(at + 1, Extent { start: end, ..e });
+                    self.extents.insert(at + 1, DirtyExtent { start: end, ..e });
                     return;
                 }
                 (true, false) => {
@@ -126,7 +126,7 @@ impl WriteBuffer {
     }
 
     /// The extents that wait to be written, by address.
-    pub(super) fn extents(&self) -> &[Extent] {
+    pub(super) fn extents(&self) -> &[DirtyExtent] {
         &self.extents
     }
 
@@ -137,9 +137,9 @@ impl WriteBuffer {
     }
 
     /// Takes up to `sectors` from the front of extent `index`, to be written now; [`WriteBuffer::written`] ends it.
-    pub(super) fn begin(&mut self, index: usize, sectors: u64) -> Extent {
+    pub(super) fn begin(&mut self, index: usize, sectors: u64) -> DirtyExtent {
         let e = self.extents[index];
-        let chunk = Extent { end: e.end.min(e.start + sectors.max(1)), ..e };
+        let chunk = DirtyExtent { end: e.end.min(e.start + sectors.max(1)), ..e };
         if chunk.end == e.end {
             self.extents.remove(index);
         } else {
@@ -185,7 +185,7 @@ impl WriteBuffer {
     }
 
     /// Adds a gap's blocks before `at`, merging with neighbours of the same epoch; returns where they are now.
-    fn add_gap(&mut self, at: usize, gap: Extent) -> usize {
+    fn add_gap(&mut self, at: usize, gap: DirtyExtent) -> usize {
         let left = at > 0 && self.extents[at - 1].end == gap.start && self.extents[at - 1].epoch == gap.epoch;
         let right = self.extents.get(at).is_some_and(|e| e.start == gap.end && e.epoch == gap.epoch);
         match (left, right) {

@@ -1,10 +1,10 @@
-//! [`Agenda`]: what happens when, within a drive.
+//! [`FlashAgenda`]: what happens when, within a drive.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum FlashEvent {
     /// A request's command is processed.
     Command(u32),
     /// A request's data are in the drive.
@@ -21,7 +21,7 @@ pub(super) enum Event {
     Complete(u32),
 }
 
-impl Event {
+impl FlashEvent {
     /// Kind in the lowest three bits; there are fewer than 2^29 of anything.
     fn pack(self) -> u32 {
         match self {
@@ -55,7 +55,7 @@ impl Event {
 /// A drive has several events for each page, and with 32 random reads in it a whole simulation took 6 % longer with the
 /// larger entries (median of 25 paired runs).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct FlashAgenda {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// In order: what is not before the latest entry is appended here, in O(1). With many requests in the drive nearly all
     /// entries are commands that wait for one another.
@@ -63,8 +63,8 @@ pub(super) struct Agenda {
     inserted: u32,
 }
 
-impl Agenda {
-    pub(super) fn push(&mut self, at: u64, event: Event) {
+impl FlashAgenda {
+    pub(super) fn push(&mut self, at: u64, event: FlashEvent) {
         let entry = (at, self.inserted, event.pack());
         match self.list.back() {
             Some(&(latest, ..)) if at < latest => self.heap.push(Reverse(entry)),
@@ -79,13 +79,13 @@ impl Agenda {
         (first != u64::MAX).then_some(first)
     }
 
-    pub(super) fn pop(&mut self) -> Option<(u64, Event)> {
+    pub(super) fn pop(&mut self) -> Option<(u64, FlashEvent)> {
         let (at, _, event) = match (self.list.front(), self.heap.peek()) {
             (Some(listed), Some(Reverse(other))) if other < listed => self.heap.pop()?.0,
             (Some(_), _) => self.list.pop_front()?,
             (None, _) => self.heap.pop()?.0,
         };
-        Some((at, Event::unpack(event)))
+        Some((at, FlashEvent::unpack(event)))
     }
 }
 
@@ -96,22 +96,22 @@ mod tests {
     #[test]
     fn events_come_by_time_then_by_insertion_as_they_went() {
         let all = [
-            Event::Command(7),
-            Event::Received(1),
-            Event::Read(1 << 28),
-            Event::Array(0),
-            Event::Channel(3),
-            Event::Place,
-            Event::Complete(9),
+            FlashEvent::Command(7),
+            FlashEvent::Received(1),
+            FlashEvent::Read(1 << 28),
+            FlashEvent::Array(0),
+            FlashEvent::Channel(3),
+            FlashEvent::Place,
+            FlashEvent::Complete(9),
         ];
-        let mut agenda = Agenda::default();
-        agenda.push(9, Event::Place);
+        let mut agenda = FlashAgenda::default();
+        agenda.push(9, FlashEvent::Place);
         for event in all {
             agenda.push(5, event);
         }
         for event in all {
             assert_eq!(agenda.pop(), Some((5, event)));
         }
-        assert_eq!((agenda.first(), agenda.pop(), agenda.pop()), (Some(9), Some((9, Event::Place)), None));
+        assert_eq!((agenda.first(), agenda.pop(), agenda.pop()), (Some(9), Some((9, FlashEvent::Place)), None));
     }
 }

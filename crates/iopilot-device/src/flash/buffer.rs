@@ -7,7 +7,7 @@
 use super::NONE;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum EraseBlockState {
     Free,
     /// Waits to be written.
     Dirty,
@@ -22,7 +22,7 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     unit: u32,
-    state: State,
+    state: EraseBlockState,
     /// Its sectors that are there.
     mask: u64,
     ticket: u64,
@@ -45,7 +45,7 @@ pub(super) enum Put {
 
 /// What the buffer has of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum BufferedPart {
     Nothing,
     /// Some of the sectors asked for, but not all.
     Some,
@@ -71,7 +71,7 @@ impl WriteBuffer {
     pub(super) fn new(units: u32, unit_sectors: u32) -> Self {
         let empty = Entry {
             unit: NONE,
-            state: State::Free,
+            state: EraseBlockState::Free,
             mask: 0,
             ticket: 0,
             next: NONE,
@@ -126,13 +126,13 @@ impl WriteBuffer {
     }
 
     /// What is there of the sectors `mask` of a unit.
-    pub(super) fn holds(&self, unit: u32, mask: u64) -> Held {
+    pub(super) fn holds(&self, unit: u32, mask: u64) -> BufferedPart {
         match self.find(unit) {
-            NONE => Held::Nothing,
+            NONE => BufferedPart::Nothing,
             at => match self.entries[at as usize].mask & mask {
-                0 => Held::Nothing,
-                found if found == mask => Held::All,
-                _ => Held::Some,
+                0 => BufferedPart::Nothing,
+                found if found == mask => BufferedPart::All,
+                _ => BufferedPart::Some,
             },
         }
     }
@@ -143,7 +143,7 @@ impl WriteBuffer {
         let held = self.find(unit);
         if held != NONE {
             let entry = &mut self.entries[held as usize];
-            if matches!(entry.state, State::Dirty | State::Filling) {
+            if matches!(entry.state, EraseBlockState::Dirty | EraseBlockState::Filling) {
                 entry.mask |= mask;
                 return Put::Coalesced;
             }
@@ -159,7 +159,7 @@ impl WriteBuffer {
         let bucket = self.bucket(unit);
         self.entries[at as usize] = Entry {
             unit,
-            state: State::Dirty,
+            state: EraseBlockState::Dirty,
             mask,
             ticket: self.ticket,
             next: NONE,
@@ -223,7 +223,7 @@ impl WriteBuffer {
                 self.dirty_last = NONE;
             }
             self.dirty -= 1;
-            if entry.state == State::Dropped {
+            if entry.state == EraseBlockState::Dropped {
                 self.release(at);
                 continue;
             }
@@ -243,17 +243,17 @@ impl WriteBuffer {
 
     /// The rest of an entry taken is being read.
     pub(super) fn fill(&mut self, at: u32) {
-        self.entries[at as usize].state = State::Filling;
+        self.entries[at as usize].state = EraseBlockState::Filling;
     }
 
     /// The rest has been read: it is the next to be written.
     pub(super) fn filled(&mut self, at: u32) {
         let entry = &mut self.entries[at as usize];
-        if entry.state == State::Dropped {
+        if entry.state == EraseBlockState::Dropped {
             self.release(at);
             return;
         }
-        entry.state = State::Dirty;
+        entry.state = EraseBlockState::Dirty;
         entry.mask = self.full;
         self.insert_dirty(at);
     }
@@ -262,7 +262,7 @@ impl WriteBuffer {
     pub(super) fn write(&mut self, at: u32, next: u32) {
         let full = self.full;
         let entry = &mut self.entries[at as usize];
-        entry.state = State::InFlight;
+        entry.state = EraseBlockState::InFlight;
         // Nothing is there of the sectors that nobody wrote.
         entry.mask = full;
         entry.next = next;
@@ -288,8 +288,8 @@ impl WriteBuffer {
             }
             self.unchain(at);
             let entry = &mut self.entries[at as usize];
-            if matches!(entry.state, State::Dirty | State::Filling) {
-                entry.state = State::Dropped;
+            if matches!(entry.state, EraseBlockState::Dirty | EraseBlockState::Filling) {
+                entry.state = EraseBlockState::Dropped;
             }
         }
     }
@@ -324,7 +324,7 @@ impl WriteBuffer {
             other => self.entries[other as usize].older = older,
         }
         let entry = &mut self.entries[at as usize];
-        entry.state = State::Free;
+        entry.state = EraseBlockState::Free;
         entry.unit = NONE;
         entry.next = self.free;
         self.free = at;

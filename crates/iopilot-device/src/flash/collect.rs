@@ -1,10 +1,10 @@
 //! What changes the flash of a die: the host's rows, and garbage collection between them.
 
 use super::NONE;
-use super::agenda::Event;
+use super::agenda::FlashEvent;
 use super::device::FlashDrive;
-use super::ftl::{Step, Stream};
-use super::ops::{Kind, Op};
+use super::ftl::{CollectionStep, WriteFrontier};
+use super::ops::{FlashOp, FlashOpKind};
 
 /// Rows of the host that wait in one die at most, besides the one being programmed.
 const ROWS_WAITING: u32 = 1;
@@ -27,7 +27,7 @@ impl FlashDrive {
             self.dies[at].debt = 0.0;
         } else if !host || self.dies[at].debt >= 1.0 {
             if let Some(step) = self.ftl.collect(die) {
-                if matches!(step, Step::Move { .. }) {
+                if matches!(step, CollectionStep::Move { .. }) {
                     self.dies[at].debt = (self.dies[at].debt - 1.0).max(0.0);
                 }
                 return Some(self.collection(die, step));
@@ -40,16 +40,18 @@ impl FlashDrive {
         self.ops.pop(&mut self.dies[at].programs)
     }
 
-    fn collection(&mut self, die: u32, step: Step) -> u32 {
+    fn collection(&mut self, die: u32, step: CollectionStep) -> u32 {
         let op = match step {
-            Step::Move { read, units, row } => Op {
+            CollectionStep::Move { read, units, row } => FlashOp {
                 // Out to the controller, which corrects errors, and in again.
                 bytes: if self.copy_back { 0 } else { 2 * units * self.ftl.shape.unit_bytes },
                 before: read,
                 after: self.program_time(row),
-                ..Op::new(Kind::Move, die, NONE)
+                ..FlashOp::new(FlashOpKind::Move, die, NONE)
             },
-            Step::Erase(block) => Op { after: self.erase, ..Op::new(Kind::Erase, die, block) },
+            CollectionStep::Erase(block) => {
+                FlashOp { after: self.erase, ..FlashOp::new(FlashOpKind::Erase, die, block) }
+            }
         };
         self.ops.add(op)
     }
@@ -63,13 +65,13 @@ impl FlashDrive {
     pub(super) fn change_done(&mut self, op: u32) {
         let op = self.ops.remove(op);
         match op.kind {
-            Kind::Program => {
+            FlashOpKind::Program => {
                 self.buffer.written(op.owner);
                 self.answer_durable();
                 self.admit();
                 self.place();
             }
-            Kind::Erase => {
+            FlashOpKind::Erase => {
                 self.ftl.erased(op.owner);
                 self.place();
             }
@@ -90,7 +92,7 @@ impl FlashDrive {
             if self.now < self.placement_free {
                 if !self.placement_due {
                     self.placement_due = true;
-                    self.agenda.push(self.placement_free, Event::Place);
+                    self.agenda.push(self.placement_free, FlashEvent::Place);
                 }
                 return;
             }
@@ -156,14 +158,14 @@ impl FlashDrive {
                 self.buffer.write(entry, next);
                 next = entry;
             }
-            let row = self.ftl.place(die, Stream::Host, &units);
+            let row = self.ftl.place(die, WriteFrontier::Host, &units);
             self.charge_placement(&units);
             self.ftl.counters.programmed += units.len() as u64;
             self.ftl.counters.padded += (size - units.len()) as u64;
-            let op = Op {
+            let op = FlashOp {
                 bytes: units.len() as u32 * self.ftl.shape.unit_bytes,
                 after: self.program_time(row),
-                ..Op::new(Kind::Program, die, next)
+                ..FlashOp::new(FlashOpKind::Program, die, next)
             };
             let op = self.ops.add(op);
             self.row_units = units;
@@ -194,11 +196,11 @@ impl FlashDrive {
     fn fill(&mut self, entry: u32, slot: u32) {
         self.ftl.counters.filled += 1;
         let (row, die) = (self.ftl.shape.row_of(slot), self.ftl.shape.die_of_block(self.ftl.shape.block_of(slot)));
-        let op = Op {
+        let op = FlashOp {
             lane: self.lane_of(slot),
             bytes: self.ftl.shape.unit_bytes,
             before: self.ftl.read_time(row),
-            ..Op::new(Kind::Fill, die, entry)
+            ..FlashOp::new(FlashOpKind::Fill, die, entry)
         };
         let op = self.ops.add(op);
         self.queue_read(op);

@@ -1,7 +1,8 @@
 //! [`FlashDrive`] as a [`Device`].
 
+// Import circle: `FlashDrive` owns the dies and the commands; the `impl` blocks that run them are in `dies` and `host`.
 use super::NONE;
-use super::agenda::{Agenda, Event};
+use super::agenda::{FlashAgenda, FlashEvent};
 use super::buffer::WriteBuffer;
 use super::dies::{Channel, Die, Lane};
 use super::ftl::Ftl;
@@ -23,7 +24,7 @@ pub struct FlashDrive {
     pub(super) ftl: Ftl,
     pub(super) buffer: WriteBuffer,
     pub(super) ops: Ops,
-    pub(super) agenda: Agenda,
+    pub(super) agenda: FlashAgenda,
     pub(super) dies: Vec<Die>,
     pub(super) lanes: Vec<Lane>,
     pub(super) channels: Vec<Channel>,
@@ -85,7 +86,7 @@ impl FlashDrive {
         Self {
             buffer: WriteBuffer::new((model.buffer.sectors / unit) as u32, model.ftl.unit_sectors),
             ops: Ops::new(),
-            agenda: Agenda::default(),
+            agenda: FlashAgenda::default(),
             dies: vec![Die::IDLE; dies],
             lanes: vec![Lane::IDLE; dies * lanes_per_die as usize],
             channels: vec![Channel::IDLE; n.channels as usize],
@@ -138,16 +139,16 @@ impl FlashDrive {
             let Some((at, event)) = self.agenda.pop() else { break };
             self.now = at;
             match event {
-                Event::Command(request) => self.command_done(request),
-                Event::Received(request) => self.received(request),
-                Event::Read(lane) => self.lane_read(lane),
-                Event::Array(die) => self.array_done(die),
-                Event::Channel(channel) => self.channel_done(channel),
-                Event::Place => {
+                FlashEvent::Command(request) => self.command_done(request),
+                FlashEvent::Received(request) => self.received(request),
+                FlashEvent::Read(lane) => self.lane_read(lane),
+                FlashEvent::Array(die) => self.array_done(die),
+                FlashEvent::Channel(channel) => self.channel_done(channel),
+                FlashEvent::Place => {
                     self.placement_due = false;
                     self.place();
                 }
-                Event::Complete(request) => self.completed(request),
+                FlashEvent::Complete(request) => self.completed(request),
             }
         }
         self.now = now;

@@ -5,9 +5,9 @@
 //! waited four times as long as a program takes; with suspension they interrupt it.
 
 use super::NONE;
-use super::agenda::Event;
+use super::agenda::FlashEvent;
 use super::device::FlashDrive;
-use super::ops::{Kind, Queue};
+use super::ops::{FlashOpKind, FlashOpQueue};
 
 /// How often one program or erase is suspended at most.
 const SUSPENSIONS: u32 = 8;
@@ -25,7 +25,7 @@ pub(super) struct Die {
     /// Since when something waits to have the die; `u64::MAX` where nothing does.
     waits_since: u64,
     /// Rows to program.
-    pub(super) programs: Queue,
+    pub(super) programs: FlashOpQueue,
     /// Rows that garbage collection has to move before the host writes the next.
     pub(super) debt: f32,
     /// Lanes that read.
@@ -42,7 +42,7 @@ impl Die {
         suspensions: 0,
         remaining: 0,
         waits_since: u64::MAX,
-        programs: Queue::EMPTY,
+        programs: FlashOpQueue::EMPTY,
         debt: 0.0,
         reading: 0,
         queued: 0,
@@ -52,21 +52,21 @@ impl Die {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     current: u32,
-    waiting: Queue,
+    waiting: FlashOpQueue,
 }
 
 impl Lane {
-    pub(super) const IDLE: Self = Self { current: NONE, waiting: Queue::EMPTY };
+    pub(super) const IDLE: Self = Self { current: NONE, waiting: FlashOpQueue::EMPTY };
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channel {
     current: u32,
-    waiting: Queue,
+    waiting: FlashOpQueue,
 }
 
 impl Channel {
-    pub(super) const IDLE: Self = Self { current: NONE, waiting: Queue::EMPTY };
+    pub(super) const IDLE: Self = Self { current: NONE, waiting: FlashOpQueue::EMPTY };
 }
 
 impl FlashDrive {
@@ -137,7 +137,7 @@ impl FlashDrive {
                 l.current = op;
                 self.dies[die as usize].queued -= 1;
                 self.dies[die as usize].reading += 1;
-                self.agenda.push(self.now + delay + self.ops.get(op).before, Event::Read(lane));
+                self.agenda.push(self.now + delay + self.ops.get(op).before, FlashEvent::Read(lane));
             }
         }
     }
@@ -147,7 +147,7 @@ impl FlashDrive {
         d.suspended = false;
         d.due = self.now + d.remaining;
         d.waits_since = u64::MAX;
-        self.agenda.push(d.due, Event::Array(die));
+        self.agenda.push(d.due, FlashEvent::Array(die));
     }
 
     fn start_change(&mut self, die: u32, op: u32) {
@@ -157,13 +157,13 @@ impl FlashDrive {
         d.waits_since = u64::MAX;
         let o = *self.ops.get(op);
         match o.kind {
-            Kind::Program => self.transfer(die, op),
-            Kind::Erase => self.array(die, o.after),
+            FlashOpKind::Program => self.transfer(die, op),
+            FlashOpKind::Erase => self.array(die, o.after),
             // Both times in the array follow each other where nothing goes over the channel.
             _ if o.bytes == 0 => self.array(die, o.before + o.after),
-            _ => self.agenda.push(self.now + o.before, Event::Array(die)),
+            _ => self.agenda.push(self.now + o.before, FlashEvent::Array(die)),
         }
-        if o.kind == Kind::Move && o.bytes > 0 {
+        if o.kind == FlashOpKind::Move && o.bytes > 0 {
             self.dies[die as usize].due = u64::MAX;
         }
     }
@@ -172,7 +172,7 @@ impl FlashDrive {
     fn array(&mut self, die: u32, time: u64) {
         let due = self.now + time;
         self.dies[die as usize].due = due;
-        self.agenda.push(due, Event::Array(die));
+        self.agenda.push(due, FlashEvent::Array(die));
     }
 
     /// A lane has read a page.
@@ -208,7 +208,7 @@ impl FlashDrive {
     fn start_transfer(&mut self, channel: u32, op: u32) {
         self.channels[channel as usize].current = op;
         let time = (f64::from(self.ops.get(op).bytes) * self.channel_ns_per_byte).round() as u64;
-        self.agenda.push(self.now + time, Event::Channel(channel));
+        self.agenda.push(self.now + time, FlashEvent::Channel(channel));
     }
 
     /// A channel is through with a transfer.
@@ -220,7 +220,7 @@ impl FlashDrive {
         }
         let o = *self.ops.get(op);
         match o.kind {
-            Kind::Read | Kind::Fill => {
+            FlashOpKind::Read | FlashOpKind::Fill => {
                 self.lanes[o.lane as usize].current = NONE;
                 self.dies[o.die as usize].reading -= 1;
                 self.ops.remove(op);

@@ -4,18 +4,18 @@
 //! its own garbage. One erased block is kept for moves, so that collection can always go on.
 
 use super::NONE;
-use super::blocks::Blocks;
+use super::blocks::EraseBlocks;
 use super::initial::Initial;
 use super::map::UnitMap;
 use super::model::FlashModel;
-use super::shape::Shape;
-use super::stats::Counters;
+use super::shape::FlashShape;
+use super::stats::FlashCounters;
 
 /// Erased blocks of a die that the host's writes leave.
 pub(super) const RESERVE: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum WriteFrontier {
     Host = 0,
     Moves = 1,
 }
@@ -44,7 +44,7 @@ struct Collector {
 
 /// What garbage collection does next in a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CollectionStep {
     /// Moves units into one row.
     Move {
         /// Time in the arrays to read them.
@@ -60,9 +60,9 @@ pub(super) enum Step {
 
 #[derive(Clone, Debug)]
 pub(super) struct Ftl {
-    pub(super) shape: Shape,
+    pub(super) shape: FlashShape,
     map: UnitMap,
-    blocks: Blocks,
+    blocks: EraseBlocks,
     open: Vec<[Open; 2]>,
     collectors: Vec<Collector>,
     any_stuck: bool,
@@ -72,14 +72,14 @@ pub(super) struct Ftl {
     /// Array read times, one for each bit of a cell.
     read: Vec<u64>,
     moved: Vec<u32>,
-    pub(super) counters: Counters,
+    pub(super) counters: FlashCounters,
 }
 
 impl Ftl {
     pub(super) fn new(model: &FlashModel) -> Self {
-        let shape = Shape::new(model);
+        let shape = FlashShape::new(model);
         let map = UnitMap::new(Initial::new(model, &shape), &shape);
-        let blocks = Blocks::new(map.initial(), &shape);
+        let blocks = EraseBlocks::new(map.initial(), &shape);
         let none = Open { block: NONE, row: 0 };
         let idle = Collector { victim: NONE, at: 0, pace: 1.0, cold: NONE, active: false, stuck: false };
         Self {
@@ -93,7 +93,7 @@ impl Ftl {
             wear_spread: model.ftl.wear_spread,
             read: model.nand.read.iter().map(|t| t.0).collect(),
             moved: Vec::with_capacity(shape.units_per_row as usize),
-            counters: Counters::default(),
+            counters: FlashCounters::default(),
             shape,
         }
     }
@@ -108,7 +108,7 @@ impl Ftl {
     }
 
     #[cfg(test)]
-    pub(super) fn blocks(&self) -> &Blocks {
+    pub(super) fn blocks(&self) -> &EraseBlocks {
         &self.blocks
     }
 
@@ -131,7 +131,7 @@ impl Ftl {
 
     /// Whether a die has a row for what the host writes.
     pub(super) fn accepts(&self, die: u32) -> bool {
-        self.open[die as usize][Stream::Host as usize].block != NONE || self.blocks.free(die) > RESERVE
+        self.open[die as usize][WriteFrontier::Host as usize].block != NONE || self.blocks.free(die) > RESERVE
     }
 
     /// Whether collection cannot wait for idle time.
@@ -140,10 +140,10 @@ impl Ftl {
     }
 
     /// Writes units, a row at most, into the next row of a die; the row.
-    pub(super) fn place(&mut self, die: u32, stream: Stream, units: &[u32]) -> u32 {
+    pub(super) fn place(&mut self, die: u32, stream: WriteFrontier, units: &[u32]) -> u32 {
         let open = &mut self.open[die as usize][stream as usize];
         if open.block == NONE {
-            *open = Open { block: self.blocks.open(die, stream == Stream::Moves, &self.shape), row: 0 };
+            *open = Open { block: self.blocks.open(die, stream == WriteFrontier::Moves, &self.shape), row: 0 };
         }
         let Open { block, row } = *open;
         open.row += 1;
@@ -206,7 +206,7 @@ impl Ftl {
     }
 
     /// Does the next step of collection in a die; `None` where there is nothing to gain.
-    pub(super) fn collect(&mut self, die: u32) -> Option<Step> {
+    pub(super) fn collect(&mut self, die: u32) -> Option<CollectionStep> {
         let at = die as usize;
         if self.collectors[at].victim == NONE {
             let cold = std::mem::replace(&mut self.collectors[at].cold, NONE);
@@ -248,12 +248,12 @@ impl Ftl {
         let step = if units.is_empty() {
             self.collectors[at].victim = NONE;
             self.blocks.start_erase(victim);
-            Step::Erase(victim)
+            CollectionStep::Erase(victim)
         } else {
-            let row = self.place(die, Stream::Moves, &units);
+            let row = self.place(die, WriteFrontier::Moves, &units);
             self.counters.moved += units.len() as u64;
             self.counters.padded += u64::from(self.shape.units_per_row) - units.len() as u64;
-            Step::Move { read, units: units.len() as u32, row }
+            CollectionStep::Move { read, units: units.len() as u32, row }
         };
         self.moved = units;
         Some(step)

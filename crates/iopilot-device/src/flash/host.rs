@@ -1,12 +1,12 @@
 //! Requests of the host, from the command to the completion.
 
 use super::NONE;
-use super::agenda::Event;
-use super::buffer::{Held, Put};
+use super::agenda::FlashEvent;
+use super::buffer::{BufferedPart, Put};
 use super::device::FlashDrive;
-use super::ops::{Kind, Op};
+use super::ops::{FlashOp, FlashOpKind};
 use crate::{Completion, DeviceRequest, ServiceBreakdown};
-use iopilot_block::{Flags, Nanos, Op as Command};
+use iopilot_block::{Flags, Nanos, Op};
 use std::ops::Range;
 
 /// A request in the drive.
@@ -29,7 +29,7 @@ impl FlashDrive {
     pub(super) fn accept(&mut self, request: DeviceRequest) {
         let start = self.command_free.max(self.now);
         self.command_free = start + self.command;
-        let latency = if request.op == Command::Read { self.read_latency } else { 0 };
+        let latency = if request.op == Op::Read { self.read_latency } else { 0 };
         let index = request.id.index();
         let active = Active {
             request,
@@ -44,7 +44,7 @@ impl FlashDrive {
         }
         self.requests[index] = active;
         self.outstanding += 1;
-        self.agenda.push(start + latency, Event::Command(index as u32));
+        self.agenda.push(start + latency, FlashEvent::Command(index as u32));
     }
 
     /// Units that sectors are in.
@@ -68,7 +68,7 @@ impl FlashDrive {
         let active = &mut self.requests[index as usize];
         let request = active.request;
         active.service.overhead = Nanos(match request.op {
-            Command::Read => self.read_latency,
+            Op::Read => self.read_latency,
             _ => self.write_latency,
         });
         if active.preflush {
@@ -76,15 +76,15 @@ impl FlashDrive {
             return;
         }
         match request.op {
-            Command::Read => self.read(index),
-            Command::Write => {
+            Op::Read => self.read(index),
+            Op::Write => {
                 let end = self.link.receive(request.sectors.bytes(), self.now);
                 self.requests[index as usize].service.transfer = Nanos(self.link.write_time(request.sectors.bytes()));
-                self.agenda.push(end, Event::Received(index));
+                self.agenda.push(end, FlashEvent::Received(index));
             }
-            Command::Flush if self.protected => self.complete(index, self.now + self.write_latency),
-            Command::Flush => self.wait_durable(index),
-            Command::Discard => {
+            Op::Flush if self.protected => self.complete(index, self.now + self.write_latency),
+            Op::Flush => self.wait_durable(index),
+            Op::Discard => {
                 self.discard(&request);
                 self.complete(index, self.now + self.write_latency);
             }
@@ -92,7 +92,7 @@ impl FlashDrive {
     }
 
     fn complete(&mut self, index: u32, at: u64) {
-        self.agenda.push(at, Event::Complete(index));
+        self.agenda.push(at, FlashEvent::Complete(index));
     }
 
     /// A request is complete.
@@ -119,11 +119,11 @@ impl FlashDrive {
         let request = self.requests[index as usize].request;
         self.ftl.counters.host_read_sectors += u64::from(request.sectors.0);
         let (mut from_flash, mut at_once) = (0, 0);
-        let mut last: Option<(u32, u32, Op)> = None;
+        let mut last: Option<(u32, u32, FlashOp)> = None;
         for unit in self.units(&request) {
             let mask = self.mask(&request, unit);
             let host_bytes = mask.count_ones() * 512;
-            if self.buffer.holds(unit, mask) == Held::All {
+            if self.buffer.holds(unit, mask) == BufferedPart::All {
                 self.ftl.counters.buffer_read_units += 1;
                 at_once += u64::from(host_bytes);
                 continue;
@@ -145,7 +145,7 @@ impl FlashDrive {
                 _ => {
                     let die = self.ftl.shape.die_of_block(self.ftl.shape.block_of(slot));
                     let before = self.ftl.read_time(row);
-                    let op = Op { lane, bytes, host_bytes, before, ..Op::new(Kind::Read, die, index) };
+                    let op = FlashOp { lane, bytes, host_bytes, before, ..FlashOp::new(FlashOpKind::Read, die, index) };
                     if let Some((.., ready)) = last.replace((row, lane, op)) {
                         from_flash += 1;
                         self.start_read(index, ready);
@@ -175,15 +175,15 @@ impl FlashDrive {
         (to.div_ceil(word) - from / word) * word * 512
     }
 
-    fn start_read(&mut self, index: u32, op: Op) {
+    fn start_read(&mut self, index: u32, op: FlashOp) {
         self.requests[index as usize].pending += 1;
         let op = self.ops.add(op);
         self.queue_read(op);
     }
 
     /// A read of flash is in the controller.
-    pub(super) fn read_done(&mut self, op: &Op) {
-        if op.kind == Kind::Fill {
+    pub(super) fn read_done(&mut self, op: &FlashOp) {
+        if op.kind == FlashOpKind::Fill {
             self.buffer.filled(op.owner);
             self.admit();
             self.place();

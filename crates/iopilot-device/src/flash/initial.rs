@@ -8,7 +8,7 @@
 use super::NONE;
 use super::model::{FlashModel, Precondition};
 use super::permutation::Permutation;
-use super::shape::Shape;
+use super::shape::FlashShape;
 use super::theory::steady_victim_share;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Initial {
 }
 
 impl Initial {
-    pub(super) fn new(model: &FlashModel, shape: &Shape) -> Self {
+    pub(super) fn new(model: &FlashModel, shape: &FlashShape) -> Self {
         match model.precondition {
             Precondition::Empty => Self::Empty,
             Precondition::Sequential => Self::Sequential,
@@ -40,7 +40,7 @@ impl Initial {
     }
 
     /// Where a unit is.
-    pub(super) fn slot(&self, unit: u32, shape: &Shape) -> u32 {
+    pub(super) fn slot(&self, unit: u32, shape: &FlashShape) -> u32 {
         match self {
             Self::Empty => NONE,
             Self::Sequential => {
@@ -61,7 +61,7 @@ impl Initial {
     }
 
     /// The unit that is in a slot; [`NONE`] where none is.
-    pub(super) fn owner(&self, slot: u32, shape: &Shape) -> u32 {
+    pub(super) fn owner(&self, slot: u32, shape: &FlashShape) -> u32 {
         let block = shape.block_of(slot);
         let (die, block) = (block / shape.blocks, block % shape.blocks);
         let at = slot % shape.units_per_block;
@@ -90,7 +90,7 @@ impl Initial {
     }
 
     /// Valid units of a block.
-    pub(super) fn valid(&self, block: u32, shape: &Shape) -> u32 {
+    pub(super) fn valid(&self, block: u32, shape: &FlashShape) -> u32 {
         let (die, nth) = (block / shape.blocks, block % shape.blocks);
         match self {
             Self::Empty => 0,

@@ -1,6 +1,6 @@
 //! [`Link`]: data between host and drive, one transfer after the other in each direction or in both.
 
-use super::model::HostModel;
+use super::model::FlashHostModel;
 
 #[derive(Clone, Debug)]
 pub(super) struct Link {
@@ -12,7 +12,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(host: &HostModel) -> Self {
+    pub(super) fn new(host: &FlashHostModel) -> Self {
         Self {
             read_ns_per_byte: host.read_ns_per_byte,
             write_ns_per_byte: host.write_ns_per_byte,

@@ -4,7 +4,7 @@
 //! holds a quarter of all units it gives way to a plain array of four bytes a unit.
 
 use super::initial::Initial;
-use super::shape::Shape;
+use super::shape::FlashShape;
 
 /// Drives of fewer units have the array from the start.
 const SMALL: u32 = 1 << 16;
@@ -70,7 +70,7 @@ impl Sparse {
 }
 
 impl UnitMap {
-    pub(super) fn new(initial: Initial, shape: &Shape) -> Self {
+    pub(super) fn new(initial: Initial, shape: &FlashShape) -> Self {
         let mut map = Self { initial, table: Table::Sparse(Sparse::with_bits(12)) };
         if shape.logical <= SMALL {
             map.make_dense(shape);
@@ -83,7 +83,7 @@ impl UnitMap {
     }
 
     /// Where a unit is; [`super::NONE`] where it holds nothing.
-    pub(super) fn get(&self, unit: u32, shape: &Shape) -> u32 {
+    pub(super) fn get(&self, unit: u32, shape: &FlashShape) -> u32 {
         match &self.table {
             Table::Dense(slots) => slots[unit as usize],
             Table::Sparse(sparse) => match sparse.entries[sparse.find(unit)] {
@@ -104,7 +104,7 @@ impl UnitMap {
         }
     }
 
-    pub(super) fn set(&mut self, unit: u32, slot: u32, shape: &Shape) {
+    pub(super) fn set(&mut self, unit: u32, slot: u32, shape: &FlashShape) {
         match &mut self.table {
             Table::Dense(slots) => slots[unit as usize] = slot,
             Table::Sparse(sparse) => {
@@ -116,7 +116,7 @@ impl UnitMap {
         }
     }
 
-    fn make_dense(&mut self, shape: &Shape) {
+    fn make_dense(&mut self, shape: &FlashShape) {
         let slots = (0..shape.logical).map(|unit| self.get(unit, shape)).collect();
         self.table = Table::Dense(slots);
     }

@@ -15,9 +15,9 @@ pub struct FlashModel {
     /// The flash memory.
     pub nand: NandModel,
     /// Link and command processing.
-    pub host: HostModel,
+    pub host: FlashHostModel,
     /// The write buffer.
-    pub buffer: BufferModel,
+    pub buffer: FlashBufferModel,
     /// The flash translation layer.
     pub ftl: FtlModel,
 }
@@ -90,7 +90,7 @@ pub struct NandModel {
 
 /// Link and command processing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HostModel {
+pub struct FlashHostModel {
     /// Data to the host, on the link or as fast as the controller lets them.
     pub read_ns_per_byte: f64,
     /// Data from the host, likewise.
@@ -113,7 +113,7 @@ pub struct HostModel {
 
 /// The write buffer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BufferModel {
+pub struct FlashBufferModel {
     /// Size, sectors.
     pub sectors: u64,
     /// Whether a write is acknowledged when it is in the buffer.

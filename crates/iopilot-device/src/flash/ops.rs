@@ -3,7 +3,7 @@
 use super::NONE;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FlashOpKind {
     /// Reads for request `owner`.
     Read,
     /// Reads the rest of the buffer's entry `owner`.
@@ -17,8 +17,8 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Op {
-    pub(super) kind: Kind,
+pub(super) struct FlashOp {
+    pub(super) kind: FlashOpKind,
     pub(super) die: u32,
     /// Where it is read, among all lanes.
     pub(super) lane: u32,
@@ -35,27 +35,27 @@ pub(super) struct Op {
     pub(super) next: u32,
 }
 
-impl Op {
-    pub(super) fn new(kind: Kind, die: u32, owner: u32) -> Self {
+impl FlashOp {
+    pub(super) fn new(kind: FlashOpKind, die: u32, owner: u32) -> Self {
         Self { kind, die, lane: 0, owner, bytes: 0, host_bytes: 0, before: 0, after: 0, next: NONE }
     }
 }
 
 /// First in, first out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
+pub(super) struct FlashOpQueue {
     first: u32,
     last: u32,
     pub(super) len: u32,
 }
 
-impl Queue {
+impl FlashOpQueue {
     pub(super) const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Ops {
-    ops: Vec<Op>,
+    ops: Vec<FlashOp>,
     free: Vec<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Ops {
         Self { ops: Vec::new(), free: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, op: Op) -> u32 {
+    pub(super) fn add(&mut self, op: FlashOp) -> u32 {
         match self.free.pop() {
             Some(at) => {
                 self.ops[at as usize] = op;
@@ -77,16 +77,16 @@ impl Ops {
         }
     }
 
-    pub(super) fn get(&self, at: u32) -> &Op {
+    pub(super) fn get(&self, at: u32) -> &FlashOp {
         &self.ops[at as usize]
     }
 
-    pub(super) fn remove(&mut self, at: u32) -> Op {
+    pub(super) fn remove(&mut self, at: u32) -> FlashOp {
         self.free.push(at);
         self.ops[at as usize]
     }
 
-    pub(super) fn push(&mut self, queue: &mut Queue, at: u32) {
+    pub(super) fn push(&mut self, queue: &mut FlashOpQueue, at: u32) {
         self.ops[at as usize].next = NONE;
         match queue.last {
             NONE => queue.first = at,
@@ -96,7 +96,7 @@ impl Ops {
         queue.len += 1;
     }
 
-    pub(super) fn pop(&mut self, queue: &mut Queue) -> Option<u32> {
+    pub(super) fn pop(&mut self, queue: &mut FlashOpQueue) -> Option<u32> {
         let at = queue.first;
         if at == NONE {
             return None;

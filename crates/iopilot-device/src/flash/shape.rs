@@ -7,7 +7,7 @@ use super::model::{FlashModel, NandModel, StripeOrder};
 
 /// The sizes that addresses are computed with.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(super) struct FlashShape {
     /// Logical units; the last may be partly beyond the capacity.
     pub(super) logical: u32,
     pub(super) unit_sectors: u32,
@@ -26,7 +26,7 @@ pub(super) struct Shape {
     pub(super) position: Vec<u32>,
 }
 
-impl Shape {
+impl FlashShape {
     pub(super) fn new(model: &FlashModel) -> Self {
         let n = &model.nand;
         let together = if n.multi_plane { n.planes_per_die } else { 1 };

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// What happened since time 0. A unit is what the map places together.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct FlashCounters {
     pub(super) host_read_sectors: u64,
     pub(super) host_written_sectors: u64,
     pub(super) read_units: u64,
@@ -71,7 +71,7 @@ pub struct FlashStats {
 }
 
 impl FlashStats {
-    pub(super) fn new(c: &Counters, erases: &[u32], unit_bytes: u32) -> Self {
+    pub(super) fn new(c: &FlashCounters, erases: &[u32], unit_bytes: u32) -> Self {
         let flash_written_bytes = (c.programmed + c.moved + c.padded) * u64::from(unit_bytes);
         let host_written_bytes = c.host_written_sectors * 512;
         Self {

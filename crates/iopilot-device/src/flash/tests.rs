@@ -1,9 +1,9 @@
 //! The translation layer against a shadow that keeps the data, and against theory.
 
 use super::NONE;
-use super::blocks::State;
-use super::ftl::{Ftl, Step, Stream};
-use super::model::{BufferModel, FlashModel, FtlModel, HostModel, NandModel, Precondition, StripeOrder};
+use super::blocks::EraseBlockState;
+use super::ftl::{CollectionStep, Ftl, WriteFrontier};
+use super::model::{FlashBufferModel, FlashHostModel, FlashModel, FtlModel, NandModel, Precondition, StripeOrder};
 use super::theory::steady_write_amplification;
 use crate::CacheControl;
 use iopilot_block::Nanos;
@@ -35,7 +35,7 @@ fn model(dies: u32, planes: u32, blocks: u32, pages: u32, units: u32, preconditi
             channel_ns_per_byte: 10.0,
             suspend: None,
         },
-        host: HostModel {
+        host: FlashHostModel {
             read_ns_per_byte: 2.0,
             write_ns_per_byte: 2.0,
             full_duplex: false,
@@ -46,7 +46,7 @@ fn model(dies: u32, planes: u32, blocks: u32, pages: u32, units: u32, preconditi
             read_latency: Nanos(5_000),
             write_latency: Nanos(5_000),
         },
-        buffer: BufferModel { sectors: 8 * 64, write_back: true, keep_sectors: 0, power_loss_protected: false },
+        buffer: FlashBufferModel { sectors: 8 * 64, write_back: true, keep_sectors: 0, power_loss_protected: false },
         ftl: FtlModel {
             unit_sectors: 8,
             placement: Nanos(0),
@@ -95,7 +95,7 @@ impl Shadow {
         let before: Vec<Option<(u32, u32)>> = self.flash.clone();
         let Some(step) = self.ftl.collect(die) else { return false };
         match step {
-            Step::Move { units, row, .. } => {
+            CollectionStep::Move { units, row, .. } => {
                 let mut moved = 0;
                 for at in 0..self.ftl.shape.units_per_row as usize {
                     let slot = row * self.ftl.shape.units_per_row + at as u32;
@@ -109,7 +109,7 @@ impl Shadow {
                 }
                 assert_eq!(moved, units);
             }
-            Step::Erase(block) => {
+            CollectionStep::Erase(block) => {
                 let size = self.ftl.shape.units_per_block;
                 for slot in block * size..(block + 1) * size {
                     self.flash[slot as usize] = None;
@@ -129,7 +129,7 @@ impl Shadow {
             self.die = (die + 1) % dies;
             while self.ftl.collects(die, false) && self.step(die) {}
             if self.ftl.accepts(die) {
-                let row = self.ftl.place(die, Stream::Host, units);
+                let row = self.ftl.place(die, WriteFrontier::Host, units);
                 for (at, &unit) in units.iter().enumerate() {
                     self.version[unit as usize] += 1;
                     self.put(row, at, unit, self.version[unit as usize]);
@@ -162,8 +162,8 @@ impl Shadow {
         assert_eq!(valid as usize, mapped);
         for die in 0..shape.dies {
             let of = |state| (0..shape.blocks).filter(|b| blocks.state(die * shape.blocks + b) == state).count();
-            assert_eq!(blocks.free(die) as usize, of(State::Free));
-            assert!(of(State::Open) <= 2 && of(State::Erasing) == 0);
+            assert_eq!(blocks.free(die) as usize, of(EraseBlockState::Free));
+            assert!(of(EraseBlockState::Open) <= 2 && of(EraseBlockState::Erasing) == 0);
         }
     }
 }
@@ -248,13 +248,13 @@ impl Shadow {
             self.die = (die + 1) % self.ftl.shape.dies;
             while self.ftl.collects(die, false) {
                 match self.ftl.collect(die) {
-                    Some(Step::Erase(block)) => self.ftl.erased(block),
-                    Some(Step::Move { .. }) => {}
+                    Some(CollectionStep::Erase(block)) => self.ftl.erased(block),
+                    Some(CollectionStep::Move { .. }) => {}
                     None => break,
                 }
             }
             if self.ftl.accepts(die) {
-                self.ftl.place(die, Stream::Host, units);
+                self.ftl.place(die, WriteFrontier::Host, units);
                 self.written += units.len() as u64;
                 return;
             }
@@ -320,12 +320,12 @@ fn a_large_drive_is_kept_in_little_memory() {
     for i in 0..125_000 {
         let die = i % 64;
         while ftl.collects(die, false) {
-            if let Some(Step::Erase(block)) = ftl.collect(die) {
+            if let Some(CollectionStep::Erase(block)) = ftl.collect(die) {
                 ftl.erased(block);
             }
         }
         units.fill_with(|| random.random_range(0..ftl.shape.logical));
-        ftl.place(die, Stream::Host, &units);
+        ftl.place(die, WriteFrontier::Host, &units);
     }
     let moved = 500_000 + ftl.counters.moved;
     assert!(ftl.map().bytes() as u64 <= moved * 8 * 3, "{} bytes, {moved} units", ftl.map().bytes());

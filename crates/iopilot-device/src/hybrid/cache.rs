@@ -1,6 +1,6 @@
-//! [`Cache`]: which lines are in flash, and what is remembered of reads.
+//! [`HybridCache`]: which lines are in flash, and what is remembered of reads.
 
-use super::line::{Division, Line};
+use super::line::{Division, HybridLine};
 use super::model::HybridModel;
 use iopilot_block::Lru;
 use std::collections::VecDeque;
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 const CANDIDATES: usize = 64;
 
 #[derive(Clone, Debug)]
-pub(super) struct Cache {
+pub(super) struct HybridCache {
     pub(super) division: Division,
-    lines: Lru<u64, Line>,
+    lines: Lru<u64, HybridLine>,
     /// How often lines were read that are not in flash.
     remembered: Lru<u64, u32>,
     /// Lines that became dirty, in order; some are clean again.
@@ -22,7 +22,7 @@ pub(super) struct Cache {
     pub(super) refused: u64,
 }
 
-impl Cache {
+impl HybridCache {
     pub(super) fn new(model: &HybridModel) -> Self {
         let division = Division::new(model.line_sectors);
         let mut lines = Lru::new(model.lines);
@@ -30,7 +30,7 @@ impl Cache {
         for &(first, sectors) in &model.pinned {
             for tag in first / division.line..(first + sectors).div_ceil(division.line) {
                 if lines.find(tag).is_none() && !lines.is_full() {
-                    lines.insert(tag, Line { valid: all, pinned: true, ..Line::default() });
+                    lines.insert(tag, HybridLine { valid: all, pinned: true, ..HybridLine::default() });
                 }
             }
         }
@@ -54,11 +54,11 @@ impl Cache {
         self.lines.find(tag)
     }
 
-    pub(super) fn line(&self, at: u32) -> &Line {
+    pub(super) fn line(&self, at: u32) -> &HybridLine {
         self.lines.get(at)
     }
 
-    pub(super) fn line_mut(&mut self, at: u32) -> &mut Line {
+    pub(super) fn line_mut(&mut self, at: u32) -> &mut HybridLine {
         self.lines.get_mut(at)
     }
 
@@ -110,7 +110,7 @@ impl Cache {
         if let Some(at) = self.remembered.find(tag) {
             self.remembered.remove(at);
         }
-        Some(self.lines.insert(tag, Line::default()))
+        Some(self.lines.insert(tag, HybridLine::default()))
     }
 
     /// Parts of a line are in flash only.

@@ -1,10 +1,10 @@
 //! [`HybridDisk`] as a [`Device`]: requests, reads, and the work of its own.
 
-use super::cache::Cache;
+use super::cache::HybridCache;
 use super::model::HybridModel;
-use super::parts::{Owner, Part, Piece, Side};
+use super::parts::{HybridMember, HybridSide, MemberPiece, Owner};
 use super::stats::HybridStats;
-use crate::{AnyDevice, CacheControl, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
+use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, Positions};
 use std::ops::Range;
 
@@ -28,12 +28,12 @@ struct Active {
 
 /// A hard disk drive with a flash cache.
 #[derive(Clone, Debug)]
-pub struct HybridDisk {
+pub struct HybridDisk<D> {
     pub(super) model: HybridModel,
-    disk: Part,
-    flash: Part,
-    pub(super) cache: Cache,
-    pub(super) pieces: Vec<Piece>,
+    disk: HybridMember<D>,
+    flash: HybridMember<D>,
+    pub(super) cache: HybridCache,
+    pub(super) pieces: Vec<MemberPiece>,
     free: Vec<u32>,
     requests: Vec<Option<Active>>,
     outstanding: u32,
@@ -45,14 +45,14 @@ pub struct HybridDisk {
     completions: Vec<Completion>,
 }
 
-impl HybridDisk {
+impl<D: Device> HybridDisk<D> {
     /// A drive of two idle devices. The flash must hold the lines of the model.
-    pub fn new(disk: AnyDevice, flash: AnyDevice, model: HybridModel) -> Self {
+    pub fn new(disk: D, flash: D, model: HybridModel) -> Self {
         Self {
-            cache: Cache::new(&model),
+            cache: HybridCache::new(&model),
             model,
-            disk: Part::new(disk),
-            flash: Part::new(flash),
+            disk: HybridMember::new(disk),
+            flash: HybridMember::new(flash),
             pieces: Vec::new(),
             free: Vec::new(),
             requests: Vec::new(),
@@ -63,11 +63,6 @@ impl HybridDisk {
             done: Vec::new(),
             completions: Vec::new(),
         }
-    }
-
-    /// Turns the platters of an idle drive by some part of a revolution.
-    pub(crate) fn respin(&mut self, revolutions: f64) {
-        self.disk.device.respin(revolutions);
     }
 
     /// What its cache did since time 0.
@@ -86,9 +81,9 @@ impl HybridDisk {
         self.cache.dirty_lines + self.destages
     }
 
-    pub(super) fn add(&mut self, side: Side, owner: Owner, op: Op, sectors: Range<u64>, flags: Flags) {
+    pub(super) fn add(&mut self, side: HybridSide, owner: Owner, op: Op, sectors: Range<u64>, flags: Flags) {
         let length = sectors.end - sectors.start;
-        let piece = Piece { side, owner, op, lba: sectors.start, sectors: length, flags, overtaken: false };
+        let piece = MemberPiece { side, owner, op, lba: sectors.start, sectors: length, flags, overtaken: false };
         let index = match self.free.pop() {
             Some(index) => {
                 self.pieces[index as usize] = piece;
@@ -105,8 +100,8 @@ impl HybridDisk {
             }
         }
         match side {
-            Side::Disk => self.disk.push(index, &piece),
-            Side::Flash => self.flash.push(index, &piece),
+            HybridSide::Disk => self.disk.push(index, &piece),
+            HybridSide::Flash => self.flash.push(index, &piece),
         }
     }
 
@@ -123,7 +118,7 @@ impl HybridDisk {
         let sectors = request.lba.0..request.lba.0 + u64::from(request.sectors.0);
         let owner = Owner::Request(index);
         if active.preflush || request.op == Op::Flush {
-            for side in [Side::Disk, Side::Flash] {
+            for side in [HybridSide::Disk, HybridSide::Flash] {
                 self.add(side, owner, Op::Flush, 0..0, Flags::empty());
             }
             return;
@@ -153,7 +148,7 @@ impl HybridDisk {
                 self.cache.line_mut(line).busy += 1;
                 let place = self.in_flash(line, run.clone());
                 let owner = Owner::DestageRead { line, mask };
-                self.add(Side::Flash, owner, Op::Read, place, Flags::empty());
+                self.add(HybridSide::Flash, owner, Op::Read, place, Flags::empty());
             }
             // One for the line as a whole was counted when it was taken.
             self.release(line, mask);
@@ -174,12 +169,12 @@ impl HybridDisk {
         let piece = self.pieces[index as usize];
         self.free.push(index);
         match piece.side {
-            Side::Disk => self.disk.completed(&piece),
-            Side::Flash => self.flash.completed(&piece),
+            HybridSide::Disk => self.disk.completed(&piece),
+            HybridSide::Flash => self.flash.completed(&piece),
         }
         match piece.owner {
             Owner::Request(request) => {
-                if piece.op == Op::Read && piece.side == Side::Disk {
+                if piece.op == Op::Read && piece.side == HybridSide::Disk {
                     self.promote(&piece);
                 }
                 self.answer(request, &piece, completion);
@@ -193,13 +188,13 @@ impl HybridDisk {
                 let offset = piece.lba - self.in_flash(line, 0..0).start;
                 let place = start + offset..start + offset + piece.sectors;
                 self.stats.destaged_sectors += piece.sectors;
-                self.add(Side::Disk, Owner::DestageWrite { line, mask }, Op::Write, place, Flags::empty());
+                self.add(HybridSide::Disk, Owner::DestageWrite { line, mask }, Op::Write, place, Flags::empty());
             }
             Owner::DestageWrite { line, mask } => self.release(line, mask),
         }
     }
 
-    fn answer(&mut self, index: u32, piece: &Piece, completion: &Completion) {
+    fn answer(&mut self, index: u32, piece: &MemberPiece, completion: &Completion) {
         let Some(active) = &mut self.requests[index as usize] else { return };
         active.pending -= 1;
         active.service = completion.service;
@@ -251,7 +246,7 @@ impl HybridDisk {
     }
 }
 
-impl Device for HybridDisk {
+impl<D: Device> Device for HybridDisk<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         self.run_to(now);
         let index = request.id.index();
@@ -304,5 +299,9 @@ impl Device for HybridDisk {
             _ => None,
         };
         Some(DeviceReport::Hybrid(HybridReport { cache: self.stats(), ssd }))
+    }
+
+    fn respin(&mut self, revolutions: f64) {
+        self.disk.device.respin(revolutions);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// One line; its place in flash is its index.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct HybridLine {
     /// Parts that are in flash.
     pub(super) valid: u64,
     /// Of these, parts that the disk does not have.
@@ -17,7 +17,7 @@ pub(super) struct Line {
     pub(super) pinned: bool,
 }
 
-impl Line {
+impl HybridLine {
     /// Whether it can make room.
     pub(super) fn is_idle(&self) -> bool {
         self.dirty | self.destaging == 0 && self.busy == 0 && !self.pinned

@@ -1,12 +1,12 @@
 //! The two devices, each with what waits for it.
 
-use crate::{AnyDevice, Completion, Device, DeviceRequest};
+use crate::{Completion, Device, DeviceRequest};
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use std::collections::VecDeque;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum HybridSide {
     Disk,
     Flash,
 }
@@ -26,8 +26,8 @@ pub(super) enum Owner {
 
 /// What is asked of one device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub(super) side: Side,
+pub(super) struct MemberPiece {
+    pub(super) side: HybridSide,
     pub(super) owner: Owner,
     pub(super) op: Op,
     pub(super) lba: u64,
@@ -39,27 +39,27 @@ pub(super) struct Piece {
 
 /// A device, and what waits for it: first what the host waits for.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) device: AnyDevice,
+pub(super) struct HybridMember<D> {
+    pub(super) device: D,
     waiting: [VecDeque<u32>; 2],
     inside: [u32; 2],
 }
 
-impl Part {
-    pub(super) fn new(device: AnyDevice) -> Self {
+impl<D: Device> HybridMember<D> {
+    pub(super) fn new(device: D) -> Self {
         Self { device, waiting: [VecDeque::new(), VecDeque::new()], inside: [0; 2] }
     }
 
-    fn rank(piece: &Piece) -> usize {
+    fn rank(piece: &MemberPiece) -> usize {
         usize::from(!matches!(piece.owner, Owner::Request(_)))
     }
 
-    pub(super) fn push(&mut self, index: u32, piece: &Piece) {
+    pub(super) fn push(&mut self, index: u32, piece: &MemberPiece) {
         self.waiting[Self::rank(piece)].push_back(index);
     }
 
     /// Sends what the device takes; its own work while nothing of the host is there, and `beside` pieces of it always.
-    pub(super) fn send(&mut self, pieces: &[Piece], beside: u32, now: Nanos) {
+    pub(super) fn send(&mut self, pieces: &[MemberPiece], beside: u32, now: Nanos) {
         for rank in 0..2 {
             while self.inside[0] + self.inside[1] < self.device.queue_depth() {
                 if rank == 1 && self.inside[0] > 0 && self.inside[1] >= beside {
@@ -89,7 +89,7 @@ impl Part {
         self.device.advance(now, out);
     }
 
-    pub(super) fn completed(&mut self, piece: &Piece) {
+    pub(super) fn completed(&mut self, piece: &MemberPiece) {
         self.inside[Self::rank(piece)] -= 1;
     }
 }

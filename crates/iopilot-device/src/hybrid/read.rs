@@ -1,11 +1,12 @@
 //! Reads: from which device their sectors come, and what is copied to flash behind them.
 
 use super::device::HybridDisk;
-use super::parts::{Owner, Piece, Side};
+use super::parts::{HybridSide, MemberPiece, Owner};
+use crate::Device;
 use iopilot_block::{Flags, Op};
 use std::ops::Range;
 
-impl HybridDisk {
+impl<D: Device> HybridDisk<D> {
     pub(super) fn read(&mut self, index: u32, sectors: Range<u64>, flags: Flags) {
         let owner = Owner::Request(index);
         let size = self.cache.division.line;
@@ -28,7 +29,7 @@ impl HybridDisk {
                         Some(run) if run.end == here.start => run.end = here.end,
                         run => {
                             if let Some(before) = run.replace(here) {
-                                self.add(Side::Disk, owner, Op::Read, before, flags);
+                                self.add(HybridSide::Disk, owner, Op::Read, before, flags);
                             }
                         }
                     }
@@ -37,7 +38,7 @@ impl HybridDisk {
                 // What the disk does not have comes from flash, the rest from the disk.
                 for run in self.cache.division.runs(touched & !only) {
                     let run = (first + run.start).max(here.start)..(first + run.end).min(here.end);
-                    self.add(Side::Disk, owner, Op::Read, run, flags);
+                    self.add(HybridSide::Disk, owner, Op::Read, run, flags);
                 }
             }
             if let Some(at) = line {
@@ -48,18 +49,18 @@ impl HybridDisk {
                     let to = (first + run.end).min(here.end) - first;
                     self.stats.read_hit_sectors += to - from;
                     let place = self.in_flash(at, from..to);
-                    self.add(Side::Flash, owner, Op::Read, place, flags);
+                    self.add(HybridSide::Flash, owner, Op::Read, place, flags);
                 }
             }
         }
         if let Some(run) = from_disk {
-            self.add(Side::Disk, owner, Op::Read, run, flags);
+            self.add(HybridSide::Disk, owner, Op::Read, run, flags);
         }
         self.note_hit(index, hit);
     }
 
     /// The disk has read sectors for the host: lines read often enough are copied to flash.
-    pub(super) fn promote(&mut self, piece: &Piece) {
+    pub(super) fn promote(&mut self, piece: &MemberPiece) {
         self.stats.read_miss_sectors += piece.sectors;
         if piece.overtaken || piece.sectors > u64::from(self.model.promote_max_sectors) {
             return;
@@ -78,7 +79,7 @@ impl HybridDisk {
                 self.stats.promoted_sectors += run.end - run.start;
                 self.cache.line_mut(line).busy += 1;
                 let place = self.in_flash(line, run);
-                self.add(Side::Flash, Owner::Promote { line }, Op::Write, place, Flags::empty());
+                self.add(HybridSide::Flash, Owner::Promote { line }, Op::Write, place, Flags::empty());
             }
         }
     }

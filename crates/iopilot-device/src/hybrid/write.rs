@@ -2,11 +2,12 @@
 
 use super::device::HybridDisk;
 use super::model::HybridWrite;
-use super::parts::{Owner, Side};
+use super::parts::{HybridSide, Owner};
+use crate::Device;
 use iopilot_block::{Flags, Op};
 use std::ops::Range;
 
-impl HybridDisk {
+impl<D: Device> HybridDisk<D> {
     pub(super) fn write(&mut self, owner: Owner, sectors: Range<u64>, flags: Flags) {
         self.overtake(&sectors);
         let size = self.cache.division.line;
@@ -33,7 +34,7 @@ impl HybridDisk {
 
     fn write_through(&mut self, owner: Owner, sectors: Range<u64>, flags: Flags) {
         self.stats.written_to_disk_sectors += sectors.end - sectors.start;
-        self.add(Side::Disk, owner, Op::Write, sectors, flags);
+        self.add(HybridSide::Disk, owner, Op::Write, sectors, flags);
     }
 
     /// What a write means for one line; whether flash alone takes it.
@@ -51,7 +52,7 @@ impl HybridDisk {
         let first = tag * self.cache.division.line;
         let place = self.in_flash(line, here.start - first..here.end - first);
         self.stats.written_to_flash_sectors += here.end - here.start;
-        self.add(Side::Flash, owner, Op::Write, place, flags);
+        self.add(HybridSide::Flash, owner, Op::Write, place, flags);
         // A part can be in flash alone where flash has all of it.
         let whole = touched & !covered & !self.cache.line(line).valid == 0;
         if self.model.write == HybridWrite::Back && whole {
@@ -75,14 +76,15 @@ impl HybridDisk {
                 }
             }
         }
-        self.add(Side::Disk, owner, Op::Discard, sectors, Flags::empty());
+        self.add(HybridSide::Disk, owner, Op::Discard, sectors, Flags::empty());
     }
 
     /// What is being read of these sectors is old when it arrives.
     fn overtake(&mut self, sectors: &Range<u64>) {
         for piece in &mut self.pieces {
             let end = piece.lba + piece.sectors;
-            if piece.side == Side::Disk && piece.op == Op::Read && piece.lba < sectors.end && sectors.start < end {
+            if piece.side == HybridSide::Disk && piece.op == Op::Read && piece.lba < sectors.end && sectors.start < end
+            {
                 piece.overtaken = true;
             }
         }

@@ -4,10 +4,11 @@ use super::{layout, seek};
 use crate::params::{
     ContinuousRead, Disk, DmDisk, DmLayout, FastWriteLevel, KeepRequestedParam as Keep, PreseekingLevel,
 };
-use iopilot_device::{
-    BufferSpec, BusSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSpec, ExtraDisconnectSpec, FastWrite, KeepRequested,
-    OverheadsSpec, Preseek, ReadAheadRule, ReadSpec, WriteSpec,
+use iopilot_catalogue::{
+    BufferSpec, BusSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSpec, ExtraDisconnectSpec, OverheadsSpec, ReadSpec,
+    WriteSpec,
 };
+use iopilot_scsi::{FastWrite, KeepRequested, Preseek, ReadAheadRule};
 
 /// DiskSim 4.0 has these built in: with an extra disconnection, so many blocks are buffered before the medium is
 /// written, for requests of less than 45 blocks and for others.

@@ -3,9 +3,8 @@
 use crate::params::{
     DmDisk, IndexChild, LayoutG1, LayoutG1Zone, LayoutG2, LayoutG4, MappingScheme, SkewUnits, SparingScheme,
 };
-use iopilot_device::{
-    G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4Child, G4Entry, G4NodeSpec, G4Spec, HeadOrder, Sparing,
-};
+use iopilot_catalogue::{G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec};
+use iopilot_device::{G4Child, G4Entry, HeadOrder, Sparing};
 
 pub(super) fn g1(disk: &DmDisk, layout: &LayoutG1) -> G1Spec {
     G1Spec {

@@ -3,9 +3,10 @@
 use super::locate::locate;
 use super::{convert, rules};
 use crate::params::{AccessTimeType, Bus, Choice, Component, ComponentKind, CtlrType, Disk, Module, System};
-use crate::parse::{Block, FileLine, Files, Node, Spec, Value};
+use crate::parse::{Block, FileLine, ParameterFiles, Spec, TopologyNode, Value};
 use iopilot_block::InputError;
-use iopilot_device::{DeviceSpec, DiskSpec, DriveModel, DriveSpec};
+use iopilot_catalogue::{DeviceSpec, DiskSpec, DriveSpec};
+use iopilot_scsi::DriveModel;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -84,14 +85,14 @@ fn alone(spec: &Spec, path: &Path, reading: Reading) -> Result<DriveFromDiskSim,
 ///
 /// # Errors
 /// Where the layout contradicts itself; `block` is what the drive was read from.
-pub fn drive_model(files: &Files, block: &Block, disk: &Disk) -> Result<DriveModel, InputError> {
+pub fn drive_model(files: &ParameterFiles, block: &Block, disk: &Disk) -> Result<DriveModel, InputError> {
     let mut drive = convert::drive(disk);
     rules::as_in_disksim(&mut drive);
     drive.model().map_err(|e| locate(files, block, e))
 }
 
 fn finish(
-    files: &Files,
+    files: &ParameterFiles,
     block: &Arc<Block>,
     disk: &Disk,
     (mut drive, reading): (DriveSpec, Reading),
@@ -201,7 +202,7 @@ fn on_its_bus(system: &System, disk: &Component, drive: &mut DriveSpec, warnings
 }
 
 /// The names from the root to the component called `name`.
-fn find(node: &Node, name: &str, path: &mut Vec<String>) -> bool {
+fn find(node: &TopologyNode, name: &str, path: &mut Vec<String>) -> bool {
     path.push(node.name.to_string());
     if *node.name == *name || node.children.iter().any(|child| find(child, name, path)) {
         return true;

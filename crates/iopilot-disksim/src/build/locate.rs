@@ -1,6 +1,6 @@
 //! Errors of a model, located at the file and line of the parameter at fault.
 
-use crate::parse::{Block, Files, Value};
+use crate::parse::{Block, ParameterFiles, Value};
 use iopilot_block::InputError;
 
 /// The keys of our own files, and the names of the same in a parameter file.
@@ -21,7 +21,7 @@ const NAMES: [(&str, &str); 13] = [
 ];
 
 /// The error with the place of the parameter of `disk` that it is about; of the nearest block where that is not known.
-pub(super) fn locate(files: &Files, disk: &Block, error: InputError) -> InputError {
+pub(super) fn locate(files: &ParameterFiles, disk: &Block, error: InputError) -> InputError {
     let mut block = disk;
     let mut name = error.field.clone();
     let mut place = disk.place;

@@ -4,7 +4,8 @@
 //! file. What speaks for them on measured drives stands in `docs/lab/drives.md`.
 
 use iopilot_block::InputError;
-use iopilot_device::{DriveSpec, FastWrite, KeepRequested};
+use iopilot_catalogue::DriveSpec;
+use iopilot_scsi::{FastWrite, KeepRequested};
 
 /// The drive as it is in DiskSim 4.0, where two parameters change nothing on any of the drives it was validated with:
 /// reads are in order, and what passes before the first block asked for is lost.
@@ -55,7 +56,7 @@ fn write_settle(drive: &DriveSpec) -> Result<Option<f64>, InputError> {
         return Ok(None);
     };
     let period = 60e3 / drive.mechanics.rotation_rpm;
-    let skew = |zone: &iopilot_device::G1ZoneSpec| {
+    let skew = |zone: &iopilot_catalogue::G1ZoneSpec| {
         let sector = period / f64::from(zone.sectors_per_track.max(1));
         zone.track_skew_sectors.map(|sectors| (sectors - 0.5) * sector)
     };

@@ -1,7 +1,7 @@
 //! Seek curves of `dm_mech_g1`.
 
 use crate::params::{MechG1, SeekType};
-use iopilot_device::{DriveSeekSpec, HplSpec, ThreePointSpec};
+use iopilot_catalogue::{DriveSeekSpec, HplSpec, ThreePointSpec};
 
 /// The seek curve; what its type needs is there where the parameters were read.
 pub(super) fn curve(mech: &MechG1) -> DriveSeekSpec {

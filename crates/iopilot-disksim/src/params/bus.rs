@@ -1,7 +1,7 @@
 //! `disksim_bus`.
 
 use super::choice::{choice, choices};
-use super::fields::{Check, flag, ms};
+use super::fields::{ModuleCheck, flag, ms};
 use super::module::module;
 
 choices! {
@@ -42,4 +42,4 @@ module! {
     }
 }
 
-impl Check for Bus {}
+impl ModuleCheck for Bus {}

@@ -1,7 +1,7 @@
 //! `disksim_cachemem` and `disksim_cachedev`: the caches of a controller.
 
 use super::choice::{choice, choices};
-use super::fields::{Check, Fields, count, flag, fraction, list, ms, ms_or_never, name, positive, whole};
+use super::fields::{BlockFields, ModuleCheck, count, flag, fraction, list, ms, ms_or_never, name, positive, whole};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -93,8 +93,8 @@ module! {
     }
 }
 
-impl Check for Cachemem {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Cachemem {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         let line = self.line_size.max(1);
         for (name, value) in [("Bit granularity", self.bit_granularity), ("Lock granularity", self.lock_granularity)] {
             if line % value != 0 {
@@ -134,8 +134,8 @@ module! {
     }
 }
 
-impl Check for Cachedev {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Cachedev {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.cache_device == self.cached_device {
             return Err(fields.refuse("Cached device", "another device than the one that caches it"));
         }

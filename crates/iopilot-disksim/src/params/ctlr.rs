@@ -2,7 +2,7 @@
 
 use super::cache::{Cachedev, Cachemem};
 use super::choice::{choice, choices};
-use super::fields::{Check, Fields, Given, Module, block, count, flag, ms, real, some};
+use super::fields::{BlockFields, Given, Module, ModuleCheck, block, count, flag, ms, real, some};
 use super::ioqueue::Ioqueue;
 use super::module::module;
 use crate::parse::Value;
@@ -59,8 +59,8 @@ fn cache(given: &Given<'_>) -> Result<CtlrCache, InputError> {
     }
 }
 
-impl Check for Ctlr {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Ctlr {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.kind != CtlrType::Smart {
             return Ok(());
         }

@@ -20,8 +20,8 @@ impl DataFile {
     }
 
     /// The lines, counted from 1, without white space around them.
-    pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        self.text.lines().zip(1u64..).map(|(text, number)| Line { file: &self.name, number, text: text.trim() })
+    pub(super) fn lines(&self) -> impl Iterator<Item = DataLine<'_>> {
+        self.text.lines().zip(1u64..).map(|(text, number)| DataLine { file: &self.name, number, text: text.trim() })
     }
 
     /// The error: the whole file is not what it should be.
@@ -32,13 +32,13 @@ impl DataFile {
 
 /// A line of a data file.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct DataLine<'a> {
     file: &'a str,
     pub(super) number: u64,
     pub(super) text: &'a str,
 }
 
-impl<'a> Line<'a> {
+impl<'a> DataLine<'a> {
     pub(super) fn refuse(&self, field: &str, got: &str, expected: impl Into<String>) -> InputError {
         InputError::new(field, got, expected).in_file(self.file).at_line(self.number)
     }

@@ -2,7 +2,7 @@
 
 use super::choice::{choice, choices};
 use super::dm_disk::DmDisk;
-use super::fields::{Check, Fields, block, count, flag, fraction, ms, real, signed_ms, whole};
+use super::fields::{BlockFields, ModuleCheck, block, count, flag, fraction, ms, real, signed_ms, whole};
 use super::ioqueue::Ioqueue;
 use super::module::module;
 use iopilot_block::InputError;
@@ -195,8 +195,8 @@ module! {
     }
 }
 
-impl Check for Disk {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Disk {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.maximum_number_of_write_segments > self.number_of_buffer_segments {
             let expected = format!("at most the {} segments there are", self.number_of_buffer_segments);
             return Err(fields.refuse("Maximum number of write segments", expected));

@@ -1,6 +1,6 @@
 //! `dm_disk`: surfaces, cylinders, and the two models below.
 
-use super::fields::{Check, Fields, Given, Module, block, count, whole};
+use super::fields::{BlockFields, Given, Module, ModuleCheck, block, count, whole};
 use super::layout_g1::LayoutG1;
 use super::layout_g2::LayoutG2;
 use super::layout_g4::LayoutG4;
@@ -45,8 +45,8 @@ fn layout(given: &Given<'_>) -> Result<DmLayout, InputError> {
     }
 }
 
-impl Check for DmDisk {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for DmDisk {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.block_count == 0 && !matches!(self.layout_model, DmLayout::G1(_)) {
             return Err(fields.refuse("Block count", "the number of blocks of the layout"));
         }

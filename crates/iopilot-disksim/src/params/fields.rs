@@ -1,6 +1,6 @@
 //! Reading the parameters of a block: which there may be, which there must be, and what each may be.
 
-use crate::parse::{Block, FileLine, Files, Value, expected_name};
+use crate::parse::{Block, FileLine, ParameterFiles, Value, expected_name};
 use iopilot_block::InputError;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -16,27 +16,32 @@ pub trait Module: Sized {
     ///
     /// # Errors
     /// Names file, line and parameter: where one is unknown, missing, ill-typed, out of range, or contradicts another.
-    fn read(files: &Files, block: &Block) -> Result<Self, InputError>;
+    fn read(files: &ParameterFiles, block: &Block) -> Result<Self, InputError>;
 }
 
 /// Checks that concern several parameters of a module at once.
-pub(super) trait Check {
+pub(super) trait ModuleCheck {
     /// Refuses values that contradict each other.
-    fn check(&self, _fields: &Fields<'_>) -> Result<(), InputError> {
+    fn check(&self, _fields: &BlockFields<'_>) -> Result<(), InputError> {
         Ok(())
     }
 }
 
 /// The parameters of a block.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
-    pub(super) files: &'a Files,
+pub(super) struct BlockFields<'a> {
+    pub(super) files: &'a ParameterFiles,
     pub(super) block: &'a Block,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> BlockFields<'a> {
     /// Takes a block for a module that has these parameters.
-    pub(super) fn new(files: &'a Files, block: &'a Block, module: &str, known: &[&str]) -> Result<Self, InputError> {
+    pub(super) fn new(
+        files: &'a ParameterFiles,
+        block: &'a Block,
+        module: &str,
+        known: &[&str],
+    ) -> Result<Self, InputError> {
         if block.module != module {
             return Err(files.refuse(block.place, "type", block.module, format!("a block of type {module}")));
         }
@@ -84,7 +89,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Refuses parameters that a block's module does not have.
-pub(super) fn check_names(files: &Files, block: &Block, known: &[&str]) -> Result<(), InputError> {
+pub(super) fn check_names(files: &ParameterFiles, block: &Block, known: &[&str]) -> Result<(), InputError> {
     match block.params.iter().find(|p| !known.contains(&&*p.name)) {
         None => Ok(()),
         Some(param) => {
@@ -98,7 +103,7 @@ pub(super) fn check_names(files: &Files, block: &Block, known: &[&str]) -> Resul
 /// A value, and what is needed to refuse it.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
-    pub(super) files: &'a Files,
+    pub(super) files: &'a ParameterFiles,
     pub(super) name: &'a str,
     pub(super) place: FileLine,
     pub(super) value: &'a Value,

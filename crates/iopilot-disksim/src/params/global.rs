@@ -1,6 +1,6 @@
 //! `disksim_global` and `disksim_pf`: what concerns the whole run.
 
-use super::fields::{Check, Fields, flag, ms, real, some, whole, word};
+use super::fields::{BlockFields, ModuleCheck, flag, ms, real, some, whole, word};
 use super::module::module;
 use super::statdefs::StatDefinitionFile;
 use iopilot_block::InputError;
@@ -30,8 +30,8 @@ module! {
     }
 }
 
-impl Check for Global {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Global {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.statistic_warm_up_time.is_some() && self.statistic_warm_up_ios.is_some() {
             return Err(fields.refuse("Statistic warm-up IOs", "either this or Statistic warm-up time"));
         }
@@ -49,4 +49,4 @@ module! {
     }
 }
 
-impl Check for Pf {}
+impl ModuleCheck for Pf {}

@@ -1,6 +1,6 @@
 //! `disksim_iodriver`: the device driver.
 
-use super::fields::{Check, Given, block, count, flag, ms};
+use super::fields::{Given, ModuleCheck, block, count, flag, ms};
 use super::ioqueue::Ioqueue;
 use super::module::module;
 use iopilot_block::InputError;
@@ -34,7 +34,7 @@ module! {
     }
 }
 
-impl Check for Iodriver {}
+impl ModuleCheck for Iodriver {}
 
 fn access_time(given: &Given<'_>) -> Result<AccessTime, InputError> {
     Ok(match given.number()? {

@@ -1,6 +1,6 @@
 //! `disksim_ioqueue`: a queue of requests and the order it is served in.
 
-use super::fields::{Check, Given, count, flag, ms, whole};
+use super::fields::{Given, ModuleCheck, count, flag, ms, whole};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -71,8 +71,8 @@ module! {
     }
 }
 
-impl Check for Ioqueue {
-    fn check(&self, fields: &super::fields::Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Ioqueue {
+    fn check(&self, fields: &super::fields::BlockFields<'_>) -> Result<(), InputError> {
         for (policy, name, in_use) in [
             (self.timeout_scheduling, "Timeout scheduling", self.scheduling_timeout_scheme > 0),
             (self.priority_scheduling, "Priority scheduling", self.scheduling_priority_scheme),

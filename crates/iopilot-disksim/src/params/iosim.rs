@@ -1,6 +1,6 @@
 //! `disksim_iosim`: what becomes of the addresses of a trace.
 
-use super::fields::{Check, Given, block, count, list, name, positive, real, whole};
+use super::fields::{Given, ModuleCheck, block, count, list, name, positive, real, whole};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -14,7 +14,7 @@ module! {
     }
 }
 
-impl Check for Iosim {}
+impl ModuleCheck for Iosim {}
 
 fn time_scale(given: &Given<'_>) -> Result<f64, InputError> {
     real(f64::MIN_POSITIVE..=1e9)(given).map_err(|_| given.refuse("a factor above 0"))
@@ -36,7 +36,7 @@ module! {
     }
 }
 
-impl Check for Iomap {}
+impl ModuleCheck for Iomap {}
 
 fn loc_scale(given: &Given<'_>) -> Result<u64, InputError> {
     let fits = positive(given).ok().filter(|scale| scale % 512 == 0 || 512 % scale == 0);

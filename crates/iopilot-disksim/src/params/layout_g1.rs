@@ -1,7 +1,7 @@
 //! `dm_layout_g1`: zones with skews, spares, slips and defects (Ganger B.1.1, B.1.2).
 
 use super::choice::{choice, choices};
-use super::fields::{Check, Fields, Given, block, count, list, real, some, whole};
+use super::fields::{BlockFields, Given, ModuleCheck, block, count, list, real, some, whole};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -71,8 +71,8 @@ module! {
     }
 }
 
-impl Check for LayoutG1 {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for LayoutG1 {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if fields.position("Skew units") > fields.position("Zones") {
             return Err(fields.refuse("Skew units", "to stand before the zones, for which it holds"));
         }
@@ -119,8 +119,8 @@ module! {
     }
 }
 
-impl Check for LayoutG1Zone {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for LayoutG1Zone {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.last_cylinder_number < self.first_cylinder_number {
             let expected = format!("at least {}, the first", self.first_cylinder_number);
             return Err(fields.refuse("Last cylinder number", expected));

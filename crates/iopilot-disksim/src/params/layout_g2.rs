@@ -1,8 +1,8 @@
 //! `dm_layout_g2`: a map of extents in a file of its own.
 
 use super::choice::choice;
-use super::data_file::{DataFile, Line};
-use super::fields::{Check, Fields, Given, block, count, list, real, whole};
+use super::data_file::{DataFile, DataLine};
+use super::fields::{BlockFields, Given, ModuleCheck, block, count, list, real, whole};
 use super::layout_g1::SkewUnits;
 use super::module::module;
 use iopilot_block::InputError;
@@ -17,8 +17,8 @@ module! {
     }
 }
 
-impl Check for LayoutG2 {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for LayoutG2 {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.zones.is_empty() { Err(fields.refuse("Zones", "at least one zone")) } else { Ok(()) }
     }
 }
@@ -47,8 +47,8 @@ module! {
     }
 }
 
-impl Check for LayoutG2Zone {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for LayoutG2Zone {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.last_cylinder_number < self.first_cylinder_number {
             let expected = format!("at least {}, the first", self.first_cylinder_number);
             return Err(fields.refuse("Last cylinder number", expected));
@@ -142,7 +142,7 @@ impl LayoutMap {
         Ok(map)
     }
 
-    fn extent(&self, line: &Line<'_>) -> Result<MapExtent, InputError> {
+    fn extent(&self, line: &DataLine<'_>) -> Result<MapExtent, InputError> {
         let [lbn, cylinder, head, sector, more] =
             numbers(line, "extent", ["lbn", "--> cyl", "head", "sect", "seqcnt"])?;
         let (cylinder, head): (u32, u32) = (narrow(line, cylinder)?, narrow(line, head)?);
@@ -158,7 +158,7 @@ impl LayoutMap {
     }
 }
 
-fn narrow(line: &Line<'_>, value: u64) -> Result<u32, InputError> {
+fn narrow(line: &DataLine<'_>, value: u64) -> Result<u32, InputError> {
     u32::try_from(value)
         .ok()
         .filter(|&v| v < 1 << 31)
@@ -166,7 +166,7 @@ fn narrow(line: &Line<'_>, value: u64) -> Result<u32, InputError> {
 }
 
 /// The numbers of a line, each behind its label; commas do not matter.
-fn numbers<const N: usize>(line: &Line<'_>, field: &str, labels: [&str; N]) -> Result<[u64; N], InputError> {
+fn numbers<const N: usize>(line: &DataLine<'_>, field: &str, labels: [&str; N]) -> Result<[u64; N], InputError> {
     let mut found = [0; N];
     let mut rest = line.text;
     for (number, label) in found.iter_mut().zip(labels) {
@@ -185,12 +185,12 @@ fn numbers<const N: usize>(line: &Line<'_>, field: &str, labels: [&str; N]) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::{FileLine, Files, Value};
+    use crate::parse::{FileLine, ParameterFiles, Value};
 
     fn map(text: &str) -> Result<LayoutMap, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("m"), text).unwrap();
-        let (files, value) = (Files::default(), Value::Word(folder.path().join("m").to_str().unwrap().into()));
+        let (files, value) = (ParameterFiles::default(), Value::Word(folder.path().join("m").to_str().unwrap().into()));
         let spec = crate::Spec::parse("", "t", Some(folder.path())).unwrap();
         drop(files);
         let given = Given { files: &spec.files, name: "Layout Map File", place: FileLine::default(), value: &value };

@@ -1,6 +1,6 @@
 //! `dm_layout_g4`: patterns of tracks that repeat, in a tree of indexes.
 
-use super::fields::{Check, Fields, Given, count, list};
+use super::fields::{BlockFields, Given, ModuleCheck, count, list};
 use super::module::module;
 use crate::parse::Value;
 use iopilot_block::InputError;
@@ -87,8 +87,8 @@ module! {
     }
 }
 
-impl Check for LayoutG4 {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for LayoutG4 {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         for (number, node) in self.index.iter().enumerate() {
             for entry in node {
                 let wrong = match entry.child {

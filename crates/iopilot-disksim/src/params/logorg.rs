@@ -1,7 +1,7 @@
 //! `disksim_logorg`: how requests are spread over devices; `disksim_syncset`.
 
 use super::choice::{choice, choices};
-use super::fields::{Check, Fields, flag, fraction, names, positive, real, some, whole, word};
+use super::fields::{BlockFields, ModuleCheck, flag, fraction, names, positive, real, some, whole, word};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -113,8 +113,8 @@ module! {
     }
 }
 
-impl Check for Logorg {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Logorg {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         let count = self.devices.len();
         let parity = matches!(self.redundancy_scheme, RedundancyScheme::ParityDisk | RedundancyScheme::ParityRotated);
         if let Some(at) = (1..count).find(|&at| self.devices[..at].contains(&self.devices[at])) {
@@ -160,4 +160,4 @@ module! {
     }
 }
 
-impl Check for Syncset {}
+impl ModuleCheck for Syncset {}

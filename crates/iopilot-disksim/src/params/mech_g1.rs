@@ -1,7 +1,7 @@
 //! `dm_mech_g1`: rotation, head switches and seeks.
 
 use super::choice::{choice, choices};
-use super::fields::{Check, Fields, Given, list, ms, real, signed_ms, some};
+use super::fields::{BlockFields, Given, ModuleCheck, list, ms, real, signed_ms, some};
 use super::module::module;
 use super::seek_file::SeekFile;
 use iopilot_block::InputError;
@@ -78,8 +78,8 @@ fn numbers(count: usize) -> impl Fn(&Given<'_>) -> Result<Vec<f64>, InputError> 
     }
 }
 
-impl Check for MechG1 {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for MechG1 {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         let three = || {
             vec![
                 ("Single cylinder seek time", self.single_cylinder_seek_time.is_some()),

@@ -15,12 +15,12 @@ macro_rules! module {
             const PARAMETERS: &'static [&'static str] = &[$($key),*];
 
             fn read(
-                files: &crate::parse::Files,
+                files: &crate::parse::ParameterFiles,
                 block: &crate::parse::Block,
             ) -> Result<Self, iopilot_block::InputError> {
-                let fields = crate::params::fields::Fields::new(files, block, $module, Self::PARAMETERS)?;
+                let fields = crate::params::fields::BlockFields::new(files, block, $module, Self::PARAMETERS)?;
                 let read = Self { $($field: crate::params::module::field!(fields, $key, $rule $(, $default)?),)* };
-                crate::params::fields::Check::check(&read, &fields)?;
+                crate::params::fields::ModuleCheck::check(&read, &fields)?;
                 Ok(read)
             }
         }

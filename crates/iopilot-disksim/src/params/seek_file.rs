@@ -3,7 +3,7 @@
 //! An optional first line `Seek distances measured: n`, then lines `distance, ms`, perhaps with the standard deviation
 //! and, in files for drives made later, with the time for writes behind that.
 
-use super::data_file::{DataFile, Line};
+use super::data_file::{DataFile, DataLine};
 use super::fields::Given;
 use iopilot_block::InputError;
 
@@ -64,7 +64,7 @@ impl SeekFile {
 }
 
 /// Distance, ms, and ms for a write.
-fn row(line: &Line<'_>) -> Result<(u32, f64, Option<f64>), InputError> {
+fn row(line: &DataLine<'_>) -> Result<(u32, f64, Option<f64>), InputError> {
     let columns: Vec<_> = line.text.split(',').map(str::trim).collect();
     let &[distance, read, ref rest @ ..] = columns.as_slice() else {
         return Err(line.refuse("seek time", line.text, "`distance, ms`"));

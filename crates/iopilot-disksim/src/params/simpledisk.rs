@@ -1,6 +1,6 @@
 //! `disksim_simpledisk`: a device that takes the same time for every access.
 
-use super::fields::{Check, Fields, block, flag, ms, positive, signed_ms, some, whole};
+use super::fields::{BlockFields, ModuleCheck, block, flag, ms, positive, signed_ms, some, whole};
 use super::ioqueue::Ioqueue;
 use super::module::module;
 use iopilot_block::InputError;
@@ -31,8 +31,8 @@ module! {
     }
 }
 
-impl Check for Simpledisk {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Simpledisk {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         match (self.access_time, self.constant_access_time) {
             (None, None) => Err(fields.missing("Access time", "milliseconds")),
             (Some(one), Some(other)) if one != other => {

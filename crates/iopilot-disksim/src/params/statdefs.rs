@@ -3,7 +3,7 @@
 //! For each statistic a title, `Distribution size: n`, `Scale/Equals: s/e`, and edges: n - 1 of them for n = 10, else
 //! `Start a step b grow c`.
 
-use super::data_file::{DataFile, Line};
+use super::data_file::{DataFile, DataLine};
 use super::fields::{Given, word};
 use iopilot_block::InputError;
 
@@ -85,7 +85,7 @@ impl StatDefs {
     }
 }
 
-fn labelled(line: &Line<'_>, label: &str) -> Result<usize, InputError> {
+fn labelled(line: &DataLine<'_>, label: &str) -> Result<usize, InputError> {
     let Some(text) = line.text.strip_prefix(label) else {
         return Err(line.refuse("statistic", line.text, format!("`{label} N`")));
     };
@@ -96,7 +96,7 @@ fn labelled(line: &Line<'_>, label: &str) -> Result<usize, InputError> {
     Err(line.refuse(label.trim_end_matches(':'), text.trim(), format!("{SMALL} to {MAX_SIZE}")))
 }
 
-fn edges(line: &Line<'_>, size: usize) -> Result<Vec<i64>, InputError> {
+fn edges(line: &DataLine<'_>, size: usize) -> Result<Vec<i64>, InputError> {
     let words: Vec<_> = line.text.split_whitespace().collect();
     if size == SMALL {
         let edges = words.iter().map(|word| line.parse("edge", word, "a whole number"));

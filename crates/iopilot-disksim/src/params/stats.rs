@@ -1,6 +1,6 @@
 //! `disksim_stats`: which groups of statistics are printed. Nothing of it has an effect on a simulation.
 
-use super::fields::{Check, block, flag};
+use super::fields::{ModuleCheck, block, flag};
 use super::module::module;
 
 module! {
@@ -31,7 +31,7 @@ module! {
     }
 }
 
-impl Check for IodriverStats {}
+impl ModuleCheck for IodriverStats {}
 
 module! {
     /// What is printed about a bus.
@@ -43,7 +43,7 @@ module! {
     }
 }
 
-impl Check for BusStats {}
+impl ModuleCheck for BusStats {}
 
 module! {
     /// What is printed about a controller.
@@ -75,7 +75,7 @@ module! {
     }
 }
 
-impl Check for CtlrStats {}
+impl ModuleCheck for CtlrStats {}
 
 module! {
     /// What is printed about a device.
@@ -105,7 +105,7 @@ module! {
     }
 }
 
-impl Check for DeviceStats {}
+impl ModuleCheck for DeviceStats {}
 
 module! {
     /// What is printed about processes.
@@ -121,7 +121,7 @@ module! {
     }
 }
 
-impl Check for PfStats {}
+impl ModuleCheck for PfStats {}
 
 module! {
     /// What is printed.
@@ -139,4 +139,4 @@ module! {
     }
 }
 
-impl Check for Stats {}
+impl ModuleCheck for Stats {}

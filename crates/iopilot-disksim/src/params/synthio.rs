@@ -1,6 +1,6 @@
 //! `disksim_synthio`: synthetic load, and the generators it is made of.
 
-use super::fields::{Check, Fields, Given, block, flag, fraction, list, ms, names, positive, real};
+use super::fields::{BlockFields, Given, ModuleCheck, block, flag, fraction, list, ms, names, positive, real};
 use super::module::module;
 use iopilot_block::InputError;
 
@@ -109,8 +109,8 @@ fn maximum_time(given: &Given<'_>) -> Result<f64, InputError> {
     real(f64::MIN_POSITIVE..=1e15)(given).map_err(|_| given.refuse("seconds, more than 0"))
 }
 
-impl Check for Synthio {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Synthio {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.generators.is_empty() {
             return Err(fields.refuse("Generators", "at least one"));
         }
@@ -152,8 +152,8 @@ module! {
     }
 }
 
-impl Check for Synthgen {
-    fn check(&self, fields: &Fields<'_>) -> Result<(), InputError> {
+impl ModuleCheck for Synthgen {
+    fn check(&self, fields: &BlockFields<'_>) -> Result<(), InputError> {
         if self.probability_of_sequential_access + self.probability_of_local_access > 1.0 + 1e-9 {
             let expected = "together with Probability of sequential access at most 1";
             return Err(fields.refuse("Probability of local access", expected));

@@ -6,7 +6,7 @@ use super::{
     IodriverStats, Iomap, Ioqueue, Iosim, LayoutG1, LayoutG1Zone, LayoutG2, LayoutG2Zone, LayoutG4, Logorg, MechG1, Pf,
     PfStats, Simpledisk, Stats, Syncset, Synthgen, Synthio, topology,
 };
-use crate::parse::{Block, FileLine, Files, Node, Spec, Value, expected_name};
+use crate::parse::{Block, FileLine, ParameterFiles, Spec, TopologyNode, Value, expected_name};
 use iopilot_block::InputError;
 use std::sync::Arc;
 
@@ -61,11 +61,11 @@ pub struct System {
     /// Disks that turn in step.
     pub syncsets: Vec<Named<Syncset>>,
     /// What is attached to what.
-    pub topology: Option<Node>,
+    pub topology: Option<TopologyNode>,
     /// Other names of organisations: the instances of their blocks, each with its number.
     logorg_instances: Vec<(String, usize)>,
     /// The files, for messages.
-    pub files: Files,
+    pub files: ParameterFiles,
     /// What is suspicious and harmless.
     pub warnings: Vec<InputError>,
 }
@@ -225,7 +225,7 @@ fn components(spec: &Spec) -> Result<Vec<Component>, InputError> {
     Ok(components)
 }
 
-fn component(files: &Files, block: &Block) -> Result<Option<ComponentKind>, InputError> {
+fn component(files: &ParameterFiles, block: &Block) -> Result<Option<ComponentKind>, InputError> {
     Ok(Some(match block.module {
         Iodriver::MODULE => ComponentKind::Iodriver(Arc::new(Iodriver::read(files, block)?)),
         Bus::MODULE => ComponentKind::Bus(Arc::new(Bus::read(files, block)?)),
@@ -280,14 +280,14 @@ fn parameters(module: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Refuses parameters that a module does not have, here and in nested blocks.
-fn known_names(files: &Files, block: &Block) -> Result<(), InputError> {
+fn known_names(files: &ParameterFiles, block: &Block) -> Result<(), InputError> {
     if let Some(known) = parameters(block.module) {
         check_names(files, block, known)?;
     }
     block.params.iter().try_for_each(|param| nested_names(files, &param.value))
 }
 
-fn nested_names(files: &Files, value: &Value) -> Result<(), InputError> {
+fn nested_names(files: &ParameterFiles, value: &Value) -> Result<(), InputError> {
     match value {
         Value::Block(block) => known_names(files, block),
         Value::List(items) => items.iter().try_for_each(|(_, item)| nested_names(files, item)),

@@ -2,7 +2,7 @@
 
 use super::fields::Module;
 use super::{Bus, Ctlr, Disk, Iodriver, Simpledisk};
-use crate::parse::{Node, Spec, expected_name};
+use crate::parse::{Spec, TopologyNode, expected_name};
 use iopilot_block::InputError;
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ const FIELD: &str = "topology";
 const MAX_SLOTS: usize = 15;
 
 /// Refuses a topology that is no tree of one driver, its bus, controllers and devices. The names of what it attaches.
-pub(super) fn check<'a>(spec: &'a Spec, root: &'a Node) -> Result<HashSet<&'a str>, InputError> {
+pub(super) fn check<'a>(spec: &'a Spec, root: &'a TopologyNode) -> Result<HashSet<&'a str>, InputError> {
     let mut attached = HashSet::new();
     if root.module != Iodriver::MODULE {
         return Err(refuse(spec, root, root.module, "a device driver at the top: disksim_iodriver"));
@@ -25,14 +25,14 @@ pub(super) fn check<'a>(spec: &'a Spec, root: &'a Node) -> Result<HashSet<&'a st
     Ok(attached)
 }
 
-fn refuse(spec: &Spec, node: &Node, got: &str, expected: impl Into<String>) -> InputError {
+fn refuse(spec: &Spec, node: &TopologyNode, got: &str, expected: impl Into<String>) -> InputError {
     spec.files.refuse(node.place, FIELD, got, expected)
 }
 
 /// Checks a node and what is below it; `controllers` are above it.
 fn node<'a>(
     spec: &'a Spec,
-    node: &'a Node,
+    node: &'a TopologyNode,
     controllers: usize,
     attached: &mut HashSet<&'a str>,
 ) -> Result<(), InputError> {

@@ -17,7 +17,7 @@ pub enum Value {
     /// `type { ... }` or `type name { ... }`.
     Block(Arc<Block>),
     /// `type name [ ... ]`, a node of a topology.
-    Node(Arc<Node>),
+    Node(Arc<TopologyNode>),
 }
 
 impl Value {
@@ -75,7 +75,7 @@ impl Block {
 
 /// A node of the topology: a component and what is attached below it, in the order of slots.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct TopologyNode {
     /// The module it says the component is of.
     pub module: &'static str,
     /// The instance.
@@ -83,5 +83,5 @@ pub struct Node {
     /// Where its type stands.
     pub place: FileLine,
     /// What is attached to it.
-    pub children: Vec<Node>,
+    pub children: Vec<TopologyNode>,
 }

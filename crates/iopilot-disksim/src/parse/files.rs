@@ -1,9 +1,9 @@
-//! [`Files`]: which file a value came from, and where the files it names are looked for.
+//! [`ParameterFiles`]: which file a value came from, and where the files it names are looked for.
 
 use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
 
-/// Where something stands: a file of [`Files`] and a line, counted from 1.
+/// Where something stands: a file of [`ParameterFiles`] and a line, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileLine {
     pub(super) file: u32,
@@ -19,7 +19,7 @@ impl FileLine {
 
 /// The files that were read, by the order in which they were first opened.
 #[derive(Clone, Debug, Default)]
-pub struct Files {
+pub struct ParameterFiles {
     names: Vec<String>,
     /// Where data files named in each are looked for first; `None` where the text came from no file.
     folders: Vec<Option<PathBuf>>,
@@ -27,7 +27,7 @@ pub struct Files {
     search: Vec<PathBuf>,
 }
 
-impl Files {
+impl ParameterFiles {
     pub(super) fn new(search: Vec<PathBuf>) -> Self {
         Self { search, ..Self::default() }
     }

@@ -2,13 +2,13 @@
 
 mod take;
 
-use super::block::{Block, Node, Param, Value};
+use super::block::{Block, Param, TopologyNode, Value};
 use super::files::FileLine;
-use super::input::Input;
-use super::lexer::Kind;
+use super::input::TokenInput;
+use super::lexer::TokenKind;
 use super::modules::{MODULES, foreign_package, module};
 use super::names::{expected_name, numbered};
-use super::spec::{Instance, Spec};
+use super::spec::{ComponentInstance, Spec};
 use iopilot_block::InputError;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ type Named = (Arc<str>, FileLine);
 
 /// The parser.
 pub(super) struct Grammar {
-    input: Input,
+    input: TokenInput,
     spec: Spec,
     /// Every named block, also those within others: what a type may refer to.
     named: HashMap<Arc<str>, Arc<Block>>,
@@ -31,7 +31,7 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    pub(super) fn new(input: Input) -> Self {
+    pub(super) fn new(input: TokenInput) -> Self {
         Self { input, spec: Spec::default(), named: HashMap::new(), instances: HashSet::new(), words: HashSet::new() }
     }
 
@@ -166,11 +166,11 @@ impl Grammar {
         const WHAT: &str = "a number, a word, a list or a block";
         let Some(token) = self.input.peek()? else { return Err(self.input.unexpected(field, WHAT)) };
         let value = match token.kind {
-            Kind::Int(value) => Value::Int(value),
-            Kind::Float(value) => Value::Float(value),
-            Kind::Mark(b'[') => return Ok((token.place, self.list(field)?)),
-            Kind::Word if !self.is_reserved(&token) => return self.word_or_block(field),
-            Kind::Huge => return Err(self.input.unexpected(field, "a number that fits 64 bits")),
+            TokenKind::Int(value) => Value::Int(value),
+            TokenKind::Float(value) => Value::Float(value),
+            TokenKind::Mark(b'[') => return Ok((token.place, self.list(field)?)),
+            TokenKind::Word if !self.is_reserved(&token) => return self.word_or_block(field),
+            TokenKind::Huge => return Err(self.input.unexpected(field, "a number that fits 64 bits")),
             _ => return Err(self.input.unexpected(field, WHAT)),
         };
         self.input.next()?;
@@ -185,7 +185,7 @@ impl Grammar {
             return Ok((place, Value::Block(self.block(first, None)?)));
         }
         let Some(token) = self.input.peek()? else { return Ok((place, Value::Word(first.0))) };
-        if token.kind != Kind::Word || self.input.text(&token) == ".." || self.is_reserved(&token) {
+        if token.kind != TokenKind::Word || self.input.text(&token) == ".." || self.is_reserved(&token) {
             return Ok((place, Value::Word(first.0)));
         }
         let name = self.word(field, "a name")?;
@@ -227,7 +227,7 @@ impl Grammar {
 
     fn at_range(&mut self) -> Result<bool, InputError> {
         let token = self.input.peek()?;
-        Ok(token.is_some_and(|t| t.kind == Kind::Word && self.input.text(&t) == ".."))
+        Ok(token.is_some_and(|t| t.kind == TokenKind::Word && self.input.text(&t) == ".."))
     }
 
     /// The names of `first .. last`, of which there may be so many that with the `before` there the list stays
@@ -307,7 +307,7 @@ impl Grammar {
                 let expected = "each component once; it is there already";
                 return Err(self.input.files.refuse(place, FIELD, &*name, expected));
             }
-            self.spec.instances.push(Instance { name, place, block: Arc::clone(&block) });
+            self.spec.instances.push(ComponentInstance { name, place, block: Arc::clone(&block) });
         }
         Ok(())
     }
@@ -326,7 +326,7 @@ impl Grammar {
     }
 
     /// `[ type name [ ... ], ... ]` below a component.
-    fn node_below(&mut self, (kind, place): Named, name: Named) -> Result<Node, InputError> {
+    fn node_below(&mut self, (kind, place): Named, name: Named) -> Result<TopologyNode, InputError> {
         const FIELD: &str = "topology";
         let Some(module) = module(&kind) else {
             return Err(self.unknown_type((kind, place), FIELD, "a module", MODULES.iter().copied()));
@@ -345,6 +345,6 @@ impl Grammar {
             }
         }
         self.mark(b']', FIELD, "`,` and a component, or ]")?;
-        Ok(Node { module, name: name.0, place, children })
+        Ok(TopologyNode { module, name: name.0, place, children })
     }
 }

@@ -1,7 +1,7 @@
-//! [`Input`]: the tokens of a file and of the files it includes, as one stream.
+//! [`TokenInput`]: the tokens of a file and of the files it includes, as one stream.
 
-use super::files::{FileLine, Files};
-use super::lexer::{Kind, Lexer, Token};
+use super::files::{FileLine, ParameterFiles};
+use super::lexer::{Lexer, Token, TokenKind};
 use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ struct Frame {
 }
 
 /// The stream of tokens.
-pub(super) struct Input {
-    pub(super) files: Files,
+pub(super) struct TokenInput {
+    pub(super) files: ParameterFiles,
     texts: Vec<String>,
     stack: Vec<Frame>,
     /// Where the brackets opened that are not closed yet.
@@ -39,8 +39,8 @@ pub(super) struct Input {
     last: FileLine,
 }
 
-impl Input {
-    pub(super) fn from_file(path: &Path, files: Files) -> Result<Self, InputError> {
+impl TokenInput {
+    pub(super) fn from_file(path: &Path, files: ParameterFiles) -> Result<Self, InputError> {
         let mut input = Self::empty(files);
         input.open(path, path.display().to_string(), |expected| {
             InputError::new("file", path.display().to_string(), expected)
@@ -48,13 +48,13 @@ impl Input {
         Ok(input)
     }
 
-    pub(super) fn from_text(text: &str, name: &str, folder: Option<&Path>, files: Files) -> Self {
+    pub(super) fn from_text(text: &str, name: &str, folder: Option<&Path>, files: ParameterFiles) -> Self {
         let mut input = Self::empty(files);
         input.push(text.to_owned(), name.to_owned(), folder.map(Path::to_owned), None);
         input
     }
 
-    fn empty(files: Files) -> Self {
+    fn empty(files: ParameterFiles) -> Self {
         let (texts, stack, brackets) = (Vec::new(), Vec::new(), Vec::new());
         Self { files, texts, stack, brackets, peeked: None, last: FileLine::default() }
     }
@@ -143,8 +143,8 @@ impl Input {
                 continue;
             };
             match token.kind {
-                Kind::Word if self.text(&token) == "source" => self.include()?,
-                Kind::Mark(mark @ (b'{' | b'[')) => {
+                TokenKind::Word if self.text(&token) == "source" => self.include()?,
+                TokenKind::Mark(mark @ (b'{' | b'[')) => {
                     self.brackets.push((mark, token.place));
                     if self.brackets.len() > MAX_NESTING {
                         let expected = format!("at most {MAX_NESTING} brackets within each other");
@@ -152,7 +152,7 @@ impl Input {
                     }
                     return Ok(Some(token));
                 }
-                Kind::Mark(mark @ (b'}' | b']')) => {
+                TokenKind::Mark(mark @ (b'}' | b']')) => {
                     if self.brackets.len() <= outer {
                         let expected = "a bracket that was opened in this file";
                         return Err(self.files.refuse(token.place, "", char::from(mark), expected));
@@ -181,7 +181,7 @@ impl Input {
         let Some(frame) = self.stack.last_mut() else { return Ok(()) };
         let here = frame.lexer.place();
         let token = frame.lexer.next(&self.texts[frame.text]);
-        let Some(token) = token.filter(|t| !matches!(t.kind, Kind::Mark(_))) else {
+        let Some(token) = token.filter(|t| !matches!(t.kind, TokenKind::Mark(_))) else {
             return Err(self.files.refuse(here, "source", "", "the name of a file"));
         };
         let (place, name) = (token.place, self.text(&token).to_owned());

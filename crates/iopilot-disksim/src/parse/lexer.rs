@@ -4,7 +4,7 @@ use super::files::FileLine;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A run of characters that is no number.
     Word,
     /// A whole number.
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 /// A token: its kind and where its text stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) place: FileLine,
     /// Bytes of its file.
     pub(super) start: usize,
@@ -61,7 +61,7 @@ impl Lexer {
         let first = bytes[start];
         let kind = if is_mark(first) {
             self.at += 1;
-            Kind::Mark(first)
+            TokenKind::Mark(first)
         } else {
             self.at += bytes[start..].iter().take_while(|&&b| is_word(b)).count();
             number(&text[start..self.at])
@@ -83,25 +83,25 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// A whole number, a number with digits on both sides of its point, or else a word.
-fn number(word: &str) -> Kind {
+fn number(word: &str) -> TokenKind {
     let digits = word.strip_prefix('-').unwrap_or(word);
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return Kind::Word;
+        return TokenKind::Word;
     }
     if let Some(hex) = digits.strip_prefix("0x") {
         if hex.is_empty() || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Kind::Word;
+            return TokenKind::Word;
         }
         let sign = if word.starts_with('-') { "-" } else { "" };
-        return i64::from_str_radix(&format!("{sign}{hex}"), 16).map_or(Kind::Huge, Kind::Int);
+        return i64::from_str_radix(&format!("{sign}{hex}"), 16).map_or(TokenKind::Huge, TokenKind::Int);
     }
     if digits.bytes().all(|b| b.is_ascii_digit()) {
-        return word.parse().map_or(Kind::Huge, Kind::Int);
+        return word.parse().map_or(TokenKind::Huge, TokenKind::Int);
     }
     match is_float(digits.as_bytes()).then(|| word.parse::<f64>()) {
-        Some(Ok(value)) if value.is_finite() => Kind::Float(value),
-        Some(Ok(_)) => Kind::Huge,
-        _ => Kind::Word,
+        Some(Ok(value)) if value.is_finite() => TokenKind::Float(value),
+        Some(Ok(_)) => TokenKind::Huge,
+        _ => TokenKind::Word,
     }
 }
 
@@ -128,14 +128,14 @@ fn is_float(digits: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<TokenKind> {
         let mut lexer = Lexer::new(0);
         std::iter::from_fn(|| lexer.next(text)).map(|t| t.kind).collect()
     }
 
     #[test]
     fn numbers_are_whole_hexadecimal_or_have_digits_on_both_sides_of_the_point() {
-        use Kind::{Float, Huge, Int, Word};
+        use TokenKind::{Float, Huge, Int, Word};
         assert_eq!(kinds("7 -7 0x1f -0x10 007"), [Int(7), Int(-7), Int(31), Int(-16), Int(7)]);
         assert_eq!(kinds("1.0 -1.5 1.5e+3 2.5E-1"), [Float(1.0), Float(-1.5), Float(1500.0), Float(0.25)]);
         assert_eq!(kinds("1. .5 1e5 1.5e3 0x 2nd -x - 1.5e+ 1.2.3"), [Word; 10]);
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn marks_end_words_and_comments_end_with_the_line() {
         assert_eq!(kinds("a={b,c]}"), {
-            use Kind::{Mark, Word};
+            use TokenKind::{Mark, Word};
             [Word, Mark(b'='), Mark(b'{'), Word, Mark(b','), Word, Mark(b']'), Mark(b'}')]
         });
         let text = "# one\nDisk.x # two\n\n0.5#three";

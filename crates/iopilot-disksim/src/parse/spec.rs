@@ -1,9 +1,9 @@
 //! [`Spec`]: everything a parameter file says.
 
-use super::block::{Block, Node};
-use super::files::{FileLine, Files};
+use super::block::{Block, TopologyNode};
+use super::files::{FileLine, ParameterFiles};
 use super::grammar::Grammar;
-use super::input::Input;
+use super::input::TokenInput;
 use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     /// The files, for messages and for finding the data files that parameters name.
-    pub files: Files,
+    pub files: ParameterFiles,
     /// The named blocks at the top level, in order; of two with one name the first.
     pub blocks: Vec<Arc<Block>>,
     /// The components, in the order of instantiation: devices are numbered in this order.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<ComponentInstance>,
     /// What is attached to what; `None` where the file has no topology.
-    pub topology: Option<Node>,
+    pub topology: Option<TopologyNode>,
     /// What is suspicious and harmless, each one line.
     pub warnings: Vec<InputError>,
 }
 
 /// A component: `instantiate [ name ] as block`.
 #[derive(Clone, Debug)]
-pub struct Instance {
+pub struct ComponentInstance {
     /// Its name.
     pub name: Arc<str>,
     /// Where the name, or the range it is part of, stands.
@@ -50,7 +50,7 @@ impl Spec {
     /// # Errors
     /// As [`Spec::load`].
     pub fn load_with(path: &Path, search: Vec<PathBuf>) -> Result<Self, InputError> {
-        Grammar::new(Input::from_file(path, Files::new(search))?).read()
+        Grammar::new(TokenInput::from_file(path, ParameterFiles::new(search))?).read()
     }
 
     /// Reads a text called `name`. It can name other files only where `folder` is given.
@@ -58,7 +58,7 @@ impl Spec {
     /// # Errors
     /// As [`Spec::load`].
     pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Self, InputError> {
-        Grammar::new(Input::from_text(text, name, folder, Files::default())).read()
+        Grammar::new(TokenInput::from_text(text, name, folder, ParameterFiles::default())).read()
     }
 
     /// The block called `name`.
@@ -72,7 +72,7 @@ impl Spec {
     }
 
     /// The component called `name`.
-    pub fn instance(&self, name: &str) -> Option<&Instance> {
+    pub fn instance(&self, name: &str) -> Option<&ComponentInstance> {
         self.instances.iter().find(|i| &*i.name == name)
     }
 }

@@ -1,23 +1,23 @@
 //! From parameters to a [`Simulation`].
 
 use super::driver::Driver;
-use super::iomap::{IoMap, Mapping};
-use super::load::{Load, TraceLoad};
+use super::iomap::{IoMap, IoMapping};
+use super::load::{SystemLoad, TraceLoad};
 use super::organisation::{
     Addressing, BlockSpread, LogicalCopyChoice, LogicalOrganisation, LogicalRedundancy, OrganisationConfig,
     ParityRotation,
 };
 use super::processors::{LoadConfig, Processors};
 use super::queue::queue_config;
-use super::simulation::{AccessTimes, Log, Simulation, SystemParts, WarmUp, impossible};
+use super::simulation::{AccessTimes, ArrivalLog, Simulation, SystemParts, SystemWarmUp, impossible};
 use super::subsystem::{Built, average_cylinder, subsystem};
 use super::trace::TraceInput;
-use super::{Generator, GeneratorConfig, Rand48, RunError};
+use super::{GeneratorConfig, Rand48, RunError, SyntheticGenerator};
 use crate::params::{self, AddressingMode, ComponentKind, DistributionScheme, RedundancyScheme, System};
 use crate::parse::{FileLine, Spec};
 use iopilot_block::{InputError, Nanos};
-use iopilot_device::Target;
 use iopilot_sched::IoQueueConfig;
+use iopilot_scsi::Target;
 use iopilot_trace::Destination;
 use std::io::BufWriter;
 use std::path::Path;
@@ -69,7 +69,7 @@ pub(super) fn assemble(
     let load = match trace {
         Some(input) => {
             let (map, time_scale) = mappings(system)?;
-            Load::Trace(Box::new(TraceLoad::new(input, map, time_scale)))
+            SystemLoad::Trace(Box::new(TraceLoad::new(input, map, time_scale)))
         }
         None => synthetic(system, random.clone())?,
     };
@@ -114,12 +114,12 @@ fn seed(spec: &Spec, system: &System) -> u32 {
     last.or(global.real_seed).or(global.init_seed).unwrap_or(0) as u32
 }
 
-fn global(system: &System) -> Result<(WarmUp, Option<Log>), RunError> {
-    let Some(global) = &system.global else { return Ok((WarmUp::None, None)) };
+fn global(system: &System) -> Result<(SystemWarmUp, Option<ArrivalLog>), RunError> {
+    let Some(global) = &system.global else { return Ok((SystemWarmUp::None, None)) };
     let warm_up = match (global.statistic_warm_up_time, global.statistic_warm_up_ios) {
-        (Some(seconds), _) if seconds > 0.0 => WarmUp::Time(Nanos::from_secs_f64(seconds)),
-        (_, Some(requests)) if requests > 0 => WarmUp::Requests(requests),
-        _ => WarmUp::None,
+        (Some(seconds), _) if seconds > 0.0 => SystemWarmUp::Time(Nanos::from_secs_f64(seconds)),
+        (_, Some(requests)) if requests > 0 => SystemWarmUp::Requests(requests),
+        _ => SystemWarmUp::None,
     };
     let log = match global.output_file_for_trace.as_deref() {
         // DiskSim takes a 0 for none.
@@ -127,7 +127,7 @@ fn global(system: &System) -> Result<(WarmUp, Option<Log>), RunError> {
         Some(path) => {
             let fail = |e| InputError::new("Output file for trace", path, format!("a file that can be written: {e}"));
             let (destination, file) = Destination::create(Path::new(path)).map_err(fail)?;
-            Some(Log { destination, file: BufWriter::new(file) })
+            Some(ArrivalLog { destination, file: BufWriter::new(file) })
         }
     };
     Ok((warm_up, log))
@@ -217,7 +217,7 @@ fn mappings(system: &System) -> Result<(IoMap, f64), InputError> {
     for map in &iosim.mappings {
         let device = index(system, &map.simdev)
             .ok_or_else(|| InputError::new("simdev", &map.simdev, "a device or a logical organisation"))?;
-        let mapping = Mapping { device, unit: map.loc_scale, size_scale: map.size_scale, offset: map.offset };
+        let mapping = IoMapping { device, unit: map.loc_scale, size_scale: map.size_scale, offset: map.offset };
         mappings.push((map.tracedev, mapping));
     }
     Ok((IoMap::new(mappings), iosim.trace_time_scale))
@@ -228,7 +228,7 @@ fn index(system: &System, name: &str) -> Option<u32> {
     system.device(name).or_else(|| system.logorg(name)).map(|i| i as u32)
 }
 
-fn synthetic(system: &System, random: Rand48) -> Result<Load, RunError> {
+fn synthetic(system: &System, random: Rand48) -> Result<SystemLoad, RunError> {
     let Some(synthio) = &system.synthio else {
         let expected = "a synthetic load (disksim_synthio Synthio), or a trace";
         return Err(InputError::new("load", "none", expected).into());
@@ -248,7 +248,7 @@ fn synthetic(system: &System, random: Rand48) -> Result<Load, RunError> {
         let devices = g.devices.iter().map(|name| {
             index(system, name).ok_or_else(|| InputError::new("devices", name, "a device or a logical organisation"))
         });
-        generators.push(Generator::new(GeneratorConfig {
+        generators.push(SyntheticGenerator::new(GeneratorConfig {
             capacity: g.storage_capacity_per_device,
             devices: devices.collect::<Result<_, _>>()?,
             blocking_factor: u32::try_from(g.blocking_factor).unwrap_or(u32::MAX),
@@ -266,5 +266,5 @@ fn synthetic(system: &System, random: Rand48) -> Result<Load, RunError> {
         }));
     }
     let processors = Processors::new(config, generators, random).map_err(impossible)?;
-    Ok(Load::Synthetic(Box::new(processors)))
+    Ok(SystemLoad::Synthetic(Box::new(processors)))
 }

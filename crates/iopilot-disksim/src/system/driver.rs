@@ -1,14 +1,14 @@
 //! [`Driver`]: the device driver's queues, and how much each device or controller may have at once.
 
-use crate::system::organisation::{Access, Queues};
+use crate::system::organisation::{DeviceAccess, DriverQueues};
 use iopilot_block::{Criticality, Lba, Nanos, Positions, RequestId, Sectors};
-use iopilot_device::DeviceLimits;
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
+use iopilot_scsi::DeviceLimits;
 
 /// An access of a request to one device, from the driver's queue to its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) access: Access,
+pub(super) struct DriverJob {
+    pub(super) access: DeviceAccess,
     /// The request it belongs to.
     pub(super) request: u32,
     pub(super) arrived: Nanos,
@@ -39,7 +39,7 @@ pub(super) struct Driver {
     at_controller: Vec<u32>,
     /// Whether more than one access may be outstanding at a device.
     queueing: bool,
-    jobs: Vec<Job>,
+    jobs: Vec<DriverJob>,
     free: Vec<u32>,
     also: Vec<RequestId>,
 }
@@ -72,14 +72,14 @@ impl Driver {
         }
     }
 
-    pub(super) fn job(&self, job: u32) -> &Job {
+    pub(super) fn job(&self, job: u32) -> &DriverJob {
         &self.jobs[job as usize]
     }
 
     /// An access arrives in its device's queue.
-    pub(super) fn insert(&mut self, access: Access, request: u32, criticality: Criticality, now: Nanos) -> u32 {
-        let Access { lba, sectors, .. } = access;
-        let job = Job { access, request, arrived: now, issued: now, lba, sectors, sent: 0, traced: None };
+    pub(super) fn insert(&mut self, access: DeviceAccess, request: u32, criticality: Criticality, now: Nanos) -> u32 {
+        let DeviceAccess { lba, sectors, .. } = access;
+        let job = DriverJob { access, request, arrived: now, issued: now, lba, sectors, sent: 0, traced: None };
         let number = match self.free.pop() {
             Some(number) => {
                 self.jobs[number as usize] = job;
@@ -199,7 +199,7 @@ impl Driver {
     }
 }
 
-impl Queues for Driver {
+impl DriverQueues for Driver {
     fn queued(&self, device: u32) -> usize {
         let d = &self.devices[device as usize];
         d.queue.len() + d.queue.outstanding()

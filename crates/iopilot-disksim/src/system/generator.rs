@@ -1,4 +1,4 @@
-//! [`Generator`]: the requests of one synthetic process (DiskSim's `synthgen`).
+//! [`SyntheticGenerator`]: the requests of one synthetic process (DiskSim's `synthgen`).
 
 use crate::params::RandomDistribution;
 use crate::system::Rand48;
@@ -56,7 +56,7 @@ pub struct Drawn {
 
 /// One generator with its last request. Numbers are drawn in DiskSim's order.
 #[derive(Clone, Debug)]
-pub struct Generator {
+pub struct SyntheticGenerator {
     config: GeneratorConfig,
     /// Capacity in blocking units.
     units: i64,
@@ -69,7 +69,7 @@ pub struct Generator {
 /// Draws before a generator is taken for one that can never satisfy its own limits.
 const PATIENCE: u32 = 1_000_000;
 
-impl Generator {
+impl SyntheticGenerator {
     /// A generator that has not drawn yet. `config.devices` is not empty and `config.blocking_factor` not zero.
     pub fn new(config: GeneratorConfig) -> Self {
         let units = (config.capacity / u64::from(config.blocking_factor)) as i64;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// What becomes of one traced device's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct IoMapping {
     /// The simulated device or organisation.
     pub device: u32,
     /// Bytes of the trace's unit of address: a multiple or a divisor of 512.
@@ -18,12 +18,12 @@ pub struct Mapping {
 /// Mappings by traced device.
 #[derive(Clone, Debug, Default)]
 pub struct IoMap {
-    mappings: HashMap<u64, Mapping>,
+    mappings: HashMap<u64, IoMapping>,
 }
 
 impl IoMap {
     /// Of two mappings for one device the first counts, as in DiskSim.
-    pub fn new(mappings: impl IntoIterator<Item = (u64, Mapping)>) -> Self {
+    pub fn new(mappings: impl IntoIterator<Item = (u64, IoMapping)>) -> Self {
         let mut map = Self::default();
         for (device, mapping) in mappings {
             map.mappings.entry(device).or_insert(mapping);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn addresses_are_scaled_and_then_moved() {
-        let mapping = |unit| Mapping { device: 3, unit, size_scale: 2, offset: 100 };
+        let mapping = |unit| IoMapping { device: 3, unit, size_scale: 2, offset: 100 };
         let map = IoMap::new([(7, mapping(512)), (8, mapping(1024)), (9, mapping(256)), (7, mapping(4096))]);
         assert_eq!(map.map(7, 10, 4), Ok((3, 110, 8)));
         assert_eq!(map.map(8, 10, 4), Ok((3, 120, 8)));

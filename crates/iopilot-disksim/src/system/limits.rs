@@ -1,4 +1,4 @@
-//! [`Limits`]: the time-limited requests that a process has not waited for yet.
+//! [`WaitDeltas`]: the time-limited requests that a process has not waited for yet.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 /// where it is shorter; computation that passes without a wait does not shorten the rest. Its reference results need
 /// that, so it is kept.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Limits {
+pub(crate) struct WaitDeltas {
     /// (operation, computation after the entry before).
     waits: VecDeque<(u64, f64)>,
 }
 
-impl Limits {
+impl WaitDeltas {
     /// `operation` is waited for after `time` of computation. Equal times keep their order.
     pub(crate) fn insert(&mut self, operation: u64, mut time: f64) {
         let mut at = 0;
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn waits_come_in_order_of_time_and_as_differences() {
-        let mut limits = Limits::default();
+        let mut limits = WaitDeltas::default();
         limits.insert(1, 30.0);
         limits.insert(2, 10.0);
         limits.insert(3, 20.0);

@@ -1,13 +1,13 @@
-//! [`Load`]: where the requests of a run come from.
+//! [`SystemLoad`]: where the requests of a run come from.
 
 use super::iomap::IoMap;
 use super::processors::Processors;
 use super::trace::{TraceInput, Traced};
-use super::{Issued, RunError};
+use super::{IssuedOperation, RunError};
 use iopilot_block::{Criticality, InputError, Nanos, Op};
 
 /// Where requests come from.
-pub(super) enum Load {
+pub(super) enum SystemLoad {
     Synthetic(Box<Processors>),
     Trace(Box<TraceLoad>),
 }
@@ -26,8 +26,8 @@ pub(super) struct Incoming {
     pub(super) times: Option<(Nanos, Nanos)>,
 }
 
-impl From<Issued> for Incoming {
-    fn from(issued: Issued) -> Self {
+impl From<IssuedOperation> for Incoming {
+    fn from(issued: IssuedOperation) -> Self {
         let r = issued.request;
         Self {
             device: r.device,

@@ -9,7 +9,7 @@ mod plan;
 mod striped;
 
 pub use parity::ParityRotation;
-pub use plan::{Access, AccessPlan};
+pub use plan::{AccessPlan, DeviceAccess};
 
 use crate::system::Rand48;
 use iopilot_block::Op;
@@ -97,7 +97,7 @@ pub struct OrganisationConfig {
 }
 
 /// What the copy choices ask of the driver's queues.
-pub trait Queues {
+pub trait DriverQueues {
     /// Requests waiting for or under way in `device`.
     fn queued(&self, device: u32) -> usize;
 
@@ -112,7 +112,7 @@ pub struct LogicalOrganisation {
     /// Devices that hold data addresses: all but copies and a parity device's.
     data: u64,
     turn: usize,
-    extents: Vec<striped::Extent>,
+    extents: Vec<striped::DeviceExtent>,
     rows: parity::Rows,
 }
 
@@ -166,7 +166,7 @@ impl LogicalOrganisation {
         place: LogicalPlace,
         sectors: u32,
         op: Op,
-        queues: &dyn Queues,
+        queues: &dyn DriverQueues,
         random: &mut Rand48,
         plan: &mut AccessPlan,
     ) {
@@ -180,7 +180,7 @@ impl LogicalOrganisation {
             BlockSpread::Striped(unit),
         ) = (self.config.redundancy, self.config.spread)
         {
-            let layout = parity::Layout {
+            let layout = parity::ParityLayout {
                 unit,
                 devices: self.config.devices.len() as u64,
                 blocks: self.config.blocks,
@@ -193,24 +193,28 @@ impl LogicalOrganisation {
             self.extents.clear();
             match self.config.spread {
                 BlockSpread::AsIs => {
-                    self.extents.push(striped::Extent { device: place.part as u64, lba, sectors: u64::from(sectors) });
+                    self.extents.push(striped::DeviceExtent {
+                        device: place.part as u64,
+                        lba,
+                        sectors: u64::from(sectors),
+                    });
                 }
                 BlockSpread::Striped(unit) => {
-                    let layout = striped::Layout { unit, devices: self.data, blocks: self.config.blocks };
+                    let layout = striped::StripedLayout { unit, devices: self.data, blocks: self.config.blocks };
                     layout.extents(lba, u64::from(sectors), &mut self.extents);
                 }
                 BlockSpread::Random => {
                     let device = random.below(self.data as usize) as u64;
                     // Blocks mean nothing here, but they have to be on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
-                    self.extents.push(striped::Extent { device, lba, sectors: u64::from(sectors) });
+                    self.extents.push(striped::DeviceExtent { device, lba, sectors: u64::from(sectors) });
                 }
                 BlockSpread::Ideal => {
                     let device = self.turn as u64;
                     self.turn = (self.turn + 1) % self.data as usize;
                     // Blocks mean nothing here, but they have to be on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
-                    self.extents.push(striped::Extent { device, lba, sectors: u64::from(sectors) });
+                    self.extents.push(striped::DeviceExtent { device, lba, sectors: u64::from(sectors) });
                 }
             }
             match self.config.redundancy {

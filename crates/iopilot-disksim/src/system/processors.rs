@@ -7,8 +7,8 @@
 //! results need it.
 
 use crate::system::generator::time;
-use crate::system::limits::Limits;
-use crate::system::{Drawn, Generator, Rand48};
+use crate::system::limits::WaitDeltas;
+use crate::system::{Drawn, Rand48, SyntheticGenerator};
 use iopilot_block::{Criticality, EventQueue, Nanos, Scheduled};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -30,7 +30,7 @@ pub struct LoadConfig {
 
 /// A request that a process issues now.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Issued {
+pub struct IssuedOperation {
     /// The name under which [`Processors::completed`] reports its end.
     pub operation: u64,
     /// Which generator, from 0.
@@ -43,7 +43,7 @@ pub struct Issued {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadStep {
     /// A request is issued.
-    Issue(Issued),
+    Issue(IssuedOperation),
     /// A process now waits for this operation.
     Waiting(u64),
     /// The load has ended: the run stops here.
@@ -58,7 +58,7 @@ pub enum LoadStep {
 
 #[derive(Clone, Copy, Debug)]
 enum Action {
-    Issue(Issued),
+    Issue(IssuedOperation),
     /// Wait for the operation, if it has not ended yet.
     Wait(u64),
     /// Draw the next request.
@@ -67,10 +67,10 @@ enum Action {
 
 #[derive(Clone, Debug)]
 struct Process {
-    generator: Generator,
+    generator: SyntheticGenerator,
     /// What it does next, each after so much computation.
     script: VecDeque<(f64, Action)>,
-    limits: Limits,
+    limits: WaitDeltas,
 }
 
 /// Processors, processes and what they wait for.
@@ -99,10 +99,10 @@ const IDLE: Nanos = Nanos::from_secs(50);
 impl Processors {
     /// Processes for `generators`, with their first requests drawn: the last generator's first. `None` in the place of
     /// a generator that can draw none is reported as its number.
-    pub fn new(config: LoadConfig, generators: Vec<Generator>, random: Rand48) -> Result<Self, usize> {
+    pub fn new(config: LoadConfig, generators: Vec<SyntheticGenerator>, random: Rand48) -> Result<Self, usize> {
         let processes = generators
             .into_iter()
-            .map(|generator| Process { generator, script: VecDeque::new(), limits: Limits::default() })
+            .map(|generator| Process { generator, script: VecDeque::new(), limits: WaitDeltas::default() })
             .collect();
         let mut this = Self {
             running: vec![None; config.processors.max(1)],
@@ -200,7 +200,7 @@ impl Processors {
         let generators = self.processes.len() as u64;
         let p = &mut self.processes[process];
         let operation = self.asked * generators + process as u64;
-        let issue = Action::Issue(Issued { operation, generator: process, request });
+        let issue = Action::Issue(IssuedOperation { operation, generator: process, request });
         match (request.criticality, self.config.system_call) {
             (Criticality::TimeCritical, Some((call, back))) => {
                 push(&mut p.script, &mut p.limits, call, None);
@@ -245,7 +245,7 @@ impl Processors {
 }
 
 /// Appends `action` after `time` of computation, and before it the limits that expire until then.
-fn push(script: &mut VecDeque<(f64, Action)>, limits: &mut Limits, mut time: f64, action: Option<Action>) {
+fn push(script: &mut VecDeque<(f64, Action)>, limits: &mut WaitDeltas, mut time: f64, action: Option<Action>) {
     while let Some((operation, step)) = limits.take_before(time) {
         script.push_back((step, Action::Wait(operation)));
         time -= step;

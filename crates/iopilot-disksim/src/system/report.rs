@@ -1,13 +1,13 @@
 //! [`SystemReport`]: what a run came to.
 
-use crate::system::Ending;
+use crate::system::RunEnding;
 use crate::system::build::Assembled;
 use iopilot_block::{Histogram, Nanos};
 use serde::Serialize;
 
 /// A distribution of times, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Times {
+pub struct TimeDistribution {
     /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation of those counted.
@@ -22,7 +22,7 @@ pub struct Times {
     pub max: f64,
 }
 
-impl From<&Histogram> for Times {
+impl From<&Histogram> for TimeDistribution {
     fn from(h: &Histogram) -> Self {
         let ms = |q| h.quantile(q).as_millis_f64();
         Self {
@@ -46,11 +46,11 @@ pub struct DeviceUse {
     /// Of these, reads.
     pub reads: u64,
     /// From the arrival in the driver's queue to the end.
-    pub response_ms: Times,
+    pub response_ms: TimeDistribution,
     /// From leaving the driver's queue to the end.
-    pub access_ms: Times,
+    pub access_ms: TimeDistribution,
     /// In the driver's queue.
-    pub queue_ms: Times,
+    pub queue_ms: TimeDistribution,
 }
 
 /// What one logical organisation did.
@@ -63,7 +63,7 @@ pub struct OrganisationReport {
     /// Of these, reads.
     pub reads: u64,
     /// From arrival to the end.
-    pub response_ms: Times,
+    pub response_ms: TimeDistribution,
 }
 
 /// What one bus did.
@@ -76,7 +76,7 @@ pub struct BusUse {
     /// How often it was won.
     pub acquisitions: u64,
     /// From asking for it to having it.
-    pub wait_ms: Times,
+    pub wait_ms: TimeDistribution,
 }
 
 /// What the cache of one controller did.
@@ -106,11 +106,11 @@ pub struct CacheUse {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overall {
     /// Of all.
-    pub response_ms: Times,
+    pub response_ms: TimeDistribution,
     /// Of reads.
-    pub read_response_ms: Times,
+    pub read_response_ms: TimeDistribution,
     /// Of writes.
-    pub write_response_ms: Times,
+    pub write_response_ms: TimeDistribution,
 }
 
 /// What a run came to.
@@ -120,11 +120,11 @@ pub struct SystemReport {
     pub requests: u64,
     /// Of the driver's accesses to devices, from arrival in its queues to the end: what DiskSim prints as "IOdriver
     /// Response time". Where an organisation makes one access of each request, this is the requests' response.
-    pub response_ms: Times,
+    pub response_ms: TimeDistribution,
     /// Of accesses to devices, from leaving the driver's queue to the end.
-    pub access_ms: Times,
+    pub access_ms: TimeDistribution,
     /// Of accesses to devices, in the driver's queue.
-    pub queue_ms: Times,
+    pub queue_ms: TimeDistribution,
     /// Of requests, from arrival to the end of their last access: DiskSim's "Overall I/O System Response time".
     pub overall: Overall,
     /// By device, in DiskSim's order.
@@ -144,7 +144,7 @@ pub struct SystemReport {
 }
 
 impl SystemReport {
-    pub(super) fn new(assembled: &Assembled, ending: Ending) -> Self {
+    pub(super) fn new(assembled: &Assembled, ending: RunEnding) -> Self {
         let Assembled { simulation: s, built, organisations } = assembled;
         let (mut response, mut access, mut queue) = (Histogram::new(), Histogram::new(), Histogram::new());
         let devices = built.devices.iter().zip(&s.measures.devices).map(|(name, d)| {
@@ -205,10 +205,10 @@ impl SystemReport {
             caches: caches.collect(),
             simulated_ms: s.now.as_millis_f64(),
             ended: match ending {
-                Ending::Load => "load",
-                Ending::Trace => "trace",
-                Ending::Idle => "idle",
-                Ending::Saturated => "saturated",
+                RunEnding::Load => "load",
+                RunEnding::Trace => "trace",
+                RunEnding::Idle => "idle",
+                RunEnding::Saturated => "saturated",
             }
             .into(),
             outstanding: s.outstanding(),

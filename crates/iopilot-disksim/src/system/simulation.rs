@@ -5,13 +5,14 @@ mod logical;
 mod request;
 
 use crate::system::driver::Driver;
-use crate::system::load::{Incoming, Load};
+use crate::system::load::{Incoming, SystemLoad};
 use crate::system::measures::Measures;
-use crate::system::organisation::{Access, LogicalOrganisation};
+use crate::system::organisation::{DeviceAccess, LogicalOrganisation};
 use crate::system::processors::LoadStep;
 use crate::system::{Rand48, RunError};
 use iopilot_block::{Criticality, EventQueue, InputError, Nanos, Op};
-use iopilot_device::{AnyTarget, Completion, Subsystem};
+use iopilot_device::Completion;
+use iopilot_scsi::{AnyTarget, Subsystem};
 use iopilot_trace::Destination;
 use logical::LogicalRequests;
 use std::fs::File;
@@ -34,7 +35,7 @@ pub enum AccessTimes {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnding {
     /// The synthetic load has generated all its requests, or its time is over.
     Load,
     /// The trace has ended.
@@ -47,19 +48,19 @@ pub enum Ending {
 
 /// When a run's statistics begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum WarmUp {
+pub(super) enum SystemWarmUp {
     None,
     Time(Nanos),
     Requests(u64),
 }
 
 /// Where requests are noted as they arrive.
-pub(super) struct Log {
+pub(super) struct ArrivalLog {
     pub(super) destination: Destination,
     pub(super) file: BufWriter<File>,
 }
 
-impl Log {
+impl ArrivalLog {
     /// Writes a line in DiskSim's own format.
     fn write(&mut self, request: &Incoming, now: Nanos) -> std::io::Result<()> {
         let &Incoming { device, lba, sectors, op, criticality, .. } = request;
@@ -81,10 +82,10 @@ pub(super) struct SystemParts {
     pub(super) driver: Driver,
     pub(super) access_times: AccessTimes,
     pub(super) organisations: Vec<LogicalOrganisation>,
-    pub(super) load: Load,
+    pub(super) load: SystemLoad,
     pub(super) random: Rand48,
-    pub(super) warm_up: WarmUp,
-    pub(super) log: Option<Log>,
+    pub(super) warm_up: SystemWarmUp,
+    pub(super) log: Option<ArrivalLog>,
 }
 
 /// A whole system.
@@ -106,7 +107,7 @@ struct Buffers {
     /// Jobs that have ended.
     ended: Vec<u32>,
     /// Accesses that may begin.
-    started: Vec<Access>,
+    started: Vec<DeviceAccess>,
     /// Devices whose queues were given something.
     touched: Vec<usize>,
     /// Logical requests that have just ended.
@@ -133,22 +134,22 @@ impl Simulation {
     }
 
     /// Runs to the end.
-    pub(super) fn run(&mut self) -> Result<Ending, RunError> {
-        if let Load::Trace(trace) = &mut self.parts.load {
+    pub(super) fn run(&mut self) -> Result<RunEnding, RunError> {
+        if let SystemLoad::Trace(trace) = &mut self.parts.load {
             trace.fetch(Nanos::ZERO)?;
         }
         loop {
             let load = match &self.parts.load {
-                Load::Synthetic(processors) => processors.next_event(),
-                Load::Trace(trace) => trace.next_event(),
+                SystemLoad::Synthetic(processors) => processors.next_event(),
+                SystemLoad::Trace(trace) => trace.next_event(),
             };
             let below = self.parts.subsystem.next_event();
             let timed = self.timed.next_time();
-            let Some(now) = [load, below, timed].into_iter().flatten().min() else { return Ok(Ending::Trace) };
+            let Some(now) = [load, below, timed].into_iter().flatten().min() else { return Ok(RunEnding::Trace) };
             self.now = now;
-            if let WarmUp::Time(end) = self.parts.warm_up {
+            if let SystemWarmUp::Time(end) = self.parts.warm_up {
                 if now >= end {
-                    self.parts.warm_up = WarmUp::None;
+                    self.parts.warm_up = SystemWarmUp::None;
                     self.measures.reset(end);
                 }
             }
@@ -185,30 +186,30 @@ impl Simulation {
         Ok(())
     }
 
-    fn advance_load(&mut self, now: Nanos) -> Result<Option<Ending>, RunError> {
+    fn advance_load(&mut self, now: Nanos) -> Result<Option<RunEnding>, RunError> {
         let incoming = match &mut self.parts.load {
-            Load::Synthetic(processors) => match processors.advance(now) {
+            SystemLoad::Synthetic(processors) => match processors.advance(now) {
                 LoadStep::Nothing => return Ok(None),
                 LoadStep::Waiting(operation) => {
                     self.raise(operation);
                     return Ok(None);
                 }
-                LoadStep::End => return Ok(Some(Ending::Load)),
-                LoadStep::Idle => return Ok(Some(Ending::Idle)),
+                LoadStep::End => return Ok(Some(RunEnding::Load)),
+                LoadStep::Idle => return Ok(Some(RunEnding::Idle)),
                 LoadStep::Impossible(generator) => return Err(impossible(generator).into()),
                 LoadStep::Issue(issued) => Incoming::from(issued),
             },
-            Load::Trace(trace) => match trace.take() {
+            SystemLoad::Trace(trace) => match trace.take() {
                 Some(incoming) => incoming,
-                None => return Ok(Some(Ending::Trace)),
+                None => return Ok(Some(RunEnding::Trace)),
             },
         };
         if self.arrive(incoming, now)? {
-            return Ok(Some(Ending::Saturated));
+            return Ok(Some(RunEnding::Saturated));
         }
-        if let Load::Trace(trace) = &mut self.parts.load {
+        if let SystemLoad::Trace(trace) = &mut self.parts.load {
             if !trace.is_closed() && !trace.fetch(now)? {
-                return Ok(Some(Ending::Trace));
+                return Ok(Some(RunEnding::Trace));
             }
         }
         Ok(None)

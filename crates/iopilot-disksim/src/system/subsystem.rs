@@ -4,9 +4,9 @@ use super::build::check_positions;
 use super::queue::queue_config;
 use crate::build::drive_model;
 use crate::params::{self, BusType, Cachemem, Component, ComponentKind, Ctlr, CtlrCache, CtlrType, Simpledisk, System};
-use crate::parse::{Node, Spec};
+use crate::parse::{Spec, TopologyNode};
 use iopilot_block::{InputError, Nanos};
-use iopilot_device::{
+use iopilot_scsi::{
     AllocationPolicy, AnyTarget, Arbitration, BlockTimes, BusIndex, BusModel, CacheDeviceModel, ControllerCacheModel,
     ControllerIndex, ControllerModel, Drive, FlushPolicy, MemoryCacheModel, Ownership, Prefetch, ReplacementPolicy,
     SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, WriteScheme,
@@ -82,7 +82,7 @@ pub(super) fn subsystem(spec: &Spec, system: &System) -> Result<(Subsystem<AnyTa
     Ok((subsystem, built))
 }
 
-fn find(node: &Node, name: &str) -> bool {
+fn find(node: &TopologyNode, name: &str) -> bool {
     &*node.name == name || node.children.iter().any(|child| find(child, name))
 }
 
@@ -96,13 +96,13 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    fn component(&self, node: &Node) -> Result<&Component, InputError> {
+    fn component(&self, node: &TopologyNode) -> Result<&Component, InputError> {
         let expected = "a component that is instantiated";
         let refuse = || self.system.files.refuse(node.place, "topology", &*node.name, expected);
         self.system.component(&node.name).ok_or_else(refuse)
     }
 
-    fn bus(&mut self, node: &Node, master: Option<ControllerIndex>) -> Result<(), InputError> {
+    fn bus(&mut self, node: &TopologyNode, master: Option<ControllerIndex>) -> Result<(), InputError> {
         let component = self.component(node)?;
         let ComponentKind::Bus(bus) = &component.params else { return Ok(()) };
         let model = bus_model(bus);
@@ -124,7 +124,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn device(&mut self, node: &Node, bus: BusIndex) -> Result<(), InputError> {
+    fn device(&mut self, node: &TopologyNode, bus: BusIndex) -> Result<(), InputError> {
         let target = match &self.component(node)?.params {
             ComponentKind::Disk(disk) => {
                 let block = self.spec.instance(&node.name).map(|i| i.block.clone());
@@ -140,7 +140,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    fn controller_model(&self, node: &Node, ctlr: &Ctlr) -> Result<ControllerModel, InputError> {
+    fn controller_model(&self, node: &TopologyNode, ctlr: &Ctlr) -> Result<ControllerModel, InputError> {
         let delay = |ms: f64| Nanos::from_millis_f64(ms * ctlr.scale_for_delays);
         let block_time = ns(ctlr.bulk_sector_transfer_time);
         Ok(match ctlr.kind {
@@ -162,7 +162,7 @@ impl Tree<'_> {
         })
     }
 
-    fn cache_model(&self, node: &Node, ctlr: &Ctlr) -> Result<ControllerCacheModel, InputError> {
+    fn cache_model(&self, node: &TopologyNode, ctlr: &Ctlr) -> Result<ControllerCacheModel, InputError> {
         let place = self.component(node)?.place;
         match &ctlr.cache {
             Some(CtlrCache::Memory(memory)) => {

@@ -1,5 +1,6 @@
 use crate::{data, files, search};
-use iopilot_device::{Device, DiskSpec};
+use iopilot_catalogue::DiskSpec;
+use iopilot_device::Device;
 use iopilot_disksim::load_drive;
 use std::path::PathBuf;
 

@@ -3,12 +3,10 @@
 //!
 //! The latter are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
 
-mod calibration;
 mod drives;
 mod parameters;
 mod shipped_files;
 mod systems;
-mod validation;
 
 use std::path::{Path, PathBuf};
 

@@ -235,7 +235,7 @@ fn a_drive_of_a_system_has_the_times_of_its_bus() {
     let folder = changed("TINY", "TINY");
     let drive = |name: &str| load_drive(&folder.path().join(name)).expect("it is sound").model;
     let (alone, attached) = (drive("tiny.diskspecs"), drive("tiny.parv"));
-    let times = |m: &iopilot_device::DriveModel| (m.bus.block_times.read.round(), m.bus.block_times.write.round());
+    let times = |m: &iopilot_scsi::DriveModel| (m.bus.block_times.read.round(), m.bus.block_times.write.round());
     assert_eq!(times(&alone), (20_000.0, 20_000.0));
     // The controller passes everything on: its own time does not count (DiskSim 4.0). 0.05 ms are meant for the 0.0512 of
     // 10 MB/s.

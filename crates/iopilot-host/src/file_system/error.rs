@@ -1,16 +1,16 @@
-//! [`FileError`]: what a file system refuses.
+//! [`FileError`]: why a file system refuses a call.
 
 use crate::file_call::FileId;
 use std::fmt;
 
-/// Why a file system cannot do what it was asked for.
+/// Why a file system refuses a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
     /// There is no such file (`ENOENT`).
     Missing(FileId),
-    /// There is one already (`EEXIST`).
+    /// The file exists already (`EEXIST`).
     Exists(FileId),
-    /// It is no directory (`ENOTDIR`).
+    /// It is not a directory (`ENOTDIR`).
     NoDirectory(FileId),
     /// It is a directory (`EISDIR`).
     Directory(FileId),

@@ -1,6 +1,6 @@
 //! [`Extents`]: where the pages of a file are.
 
-/// Pages of a file that follow each other on the device.
+/// Pages of a file that are contiguous on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Extent {
     /// The first page.
@@ -28,7 +28,7 @@ impl Extents {
         }
     }
 
-    /// The block of a page, and how many follow each other from there. O(log extents).
+    /// The block of a page, and the number of contiguous pages from there. O(log extents).
     pub(super) fn find(&self, page: u64) -> Option<(u64, u64)> {
         let at = self.0.partition_point(|extent| extent.page + extent.length <= page);
         let extent = self.0.get(at)?;

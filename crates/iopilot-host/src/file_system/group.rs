@@ -1,6 +1,6 @@
-//! [`Group`]: which blocks of a cylinder group are free.
+//! [`Group`]: the free blocks and inodes of a cylinder group.
 
-/// A bit for each block; set where it is taken.
+/// A bitmap of the blocks; a set bit is a taken block.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     taken: Vec<u64>,
@@ -14,7 +14,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// All free, but for the first `reserved` blocks.
+    /// A group in which only the first `reserved` blocks are taken.
     pub(super) fn new(blocks: u64, reserved: u64, inodes: u64) -> Self {
         let mut group = Self {
             taken: vec![0; blocks.div_ceil(64) as usize],
@@ -39,7 +39,7 @@ impl Group {
         self.free -= 1;
     }
 
-    /// Takes the first free block from `goal` on, or from the beginning; `None` where all are taken. O(blocks / 64).
+    /// Takes the first free block from `goal` on, else from the start; `None` if all are taken. O(blocks / 64).
     pub(super) fn allocate(&mut self, goal: u64) -> Option<u64> {
         if self.free == 0 {
             return None;
@@ -63,12 +63,12 @@ impl Group {
     }
 
     pub(super) fn release(&mut self, block: u64) {
-        debug_assert!(self.is_taken(block), "what is released was taken");
+        debug_assert!(self.is_taken(block), "only a taken block is released");
         self.taken[(block / 64) as usize] &= !(1 << (block % 64));
         self.free += 1;
     }
 
-    /// Takes an inode; `None` where all are taken.
+    /// Takes an inode; `None` if all are taken.
     pub(super) fn allocate_inode(&mut self) -> Option<u64> {
         self.free_inodes = self.free_inodes.checked_sub(1)?;
         Some(self.returned_inodes.pop().map_or_else(

@@ -1,44 +1,44 @@
 //! [`Ufs`]: the file system of System V Release 4 and of Berkeley, by cylinder groups (McKusick 1984; Ganger 5.3).
 
-mod place;
+mod allocation;
 #[cfg(test)]
 mod tests;
 
 use super::extents::Extents;
 use super::group::Group;
-use super::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Mapping, Metadata, Update};
+use super::{BLOCK_BYTES, BLOCK_SECTORS, FileError, FileSystem, Metadata, MetadataUpdate, PageMapping};
 use crate::file_call::{FileId, FileKind};
 use iopilot_block::{InputError, NumberMap};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 
-/// How a disk is laid out.
+/// The layout of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UfsSettings {
     /// Blocks of a cylinder group. A block has 4 KiB.
     pub group_blocks: u64,
     /// Bytes of the disk for each inode.
     pub bytes_per_inode: u64,
-    /// A file goes to another group after so many blocks.
+    /// A file continues in another group after this many blocks.
     pub blocks_in_group: u64,
 }
 
 impl Default for UfsSettings {
-    /// Groups of 8 MiB, as 16 cylinders of a disk of 1995 have; an inode for each 2 KiB; 1 MiB of a file in a group.
+    /// Groups of 8 MiB, like 16 cylinders of a disk of 1995; an inode for each 2 KiB; 1 MiB of a file in a group.
     fn default() -> Self {
         Self { group_blocks: 2048, bytes_per_inode: 2048, blocks_in_group: 256 }
     }
 }
 
-/// Inodes in a block, of 128 bytes.
+/// Inodes in a block, at 128 bytes each.
 const INODES: u64 = BLOCK_BYTES / 128;
-/// Pages that the inode itself says the place of.
+/// Pages addressed by the inode itself.
 const DIRECT: u64 = 12;
-/// Pages that an indirect block says the place of.
+/// Pages addressed by an indirect block.
 const POINTERS: u64 = BLOCK_BYTES / 4;
-/// Names in a block of a directory, of 32 bytes.
+/// Names in a directory block, at 32 bytes each.
 const NAMES: u64 = BLOCK_BYTES / 32;
-/// In a group: a copy of the superblock, then the group's own block, then inodes.
+/// A group begins with a copy of the superblock, its own descriptor block, and its inodes.
 const GROUP_BLOCK: u64 = 1;
 const FIRST_INODE_BLOCK: u64 = 2;
 
@@ -48,11 +48,11 @@ struct Inode {
     /// Its number in the group.
     number: u64,
     parent: FileId,
-    /// Where its name is in its directory.
+    /// The slot of its name in its directory.
     slot: u64,
     bytes: u64,
     extents: Extents,
-    /// Blocks that say where its pages are, in order, and the one that says where those are.
+    /// Its indirect blocks, in order, and its doubly indirect block.
     indirect: Vec<u64>,
     doubly_indirect: Option<u64>,
     directory: Option<Directory>,
@@ -66,21 +66,20 @@ struct Directory {
     returned: Vec<u64>,
 }
 
-/// Cylinder groups: the files of a directory are in its group, directories are spread over the groups, and a large file goes
+/// Cylinder groups: the files of a directory are in its group, directories are spread over the groups, and a large file moves
 /// to another group every MiB.
 ///
-/// What a process changes in the metadata so that others could be misled by it after a crash is written at once: a new inode;
-/// a removed name and its inode; a new directory. How many writes that are follows from Table 7.2 and from
-/// the counts of Ganger 5.4: one for a file that is made, two for one that is removed. New indirect blocks are locked while
-/// they are written, and nothing else is: Table 7.2 has few writes that are time-limited.
+/// Metadata changes that could mislead others after a crash are written at once: a new inode, a removed name and its inode, a
+/// new directory. The number of such writes follows from Table 7.2 and the counts of Ganger 5.4: one for a created file, two
+/// for a removed one. Only new indirect blocks are locked while they are written: Table 7.2 has few time-limited writes.
 #[derive(Clone, Debug)]
 pub struct Ufs {
     settings: UfsSettings,
-    /// Where a group is made when first used.
+    /// The cylinder groups, by number.
     groups: Vec<Group>,
     group_count: u64,
     files: NumberMap<FileId, Inode>,
-    /// Of the blocks that are allocated, the share that is not placed behind the one before.
+    /// The share of allocated blocks that is not placed right behind the previous block.
     scatter: f64,
     random: Pcg64,
 }
@@ -101,7 +100,7 @@ impl Ufs {
         }
         if inode_blocks + FIRST_INODE_BLOCK >= settings.group_blocks {
             let got = settings.bytes_per_inode.to_string();
-            return Err(InputError::new("filesystem.bytes_per_inode", got, "so many that a group has room for data"));
+            return Err(InputError::new("filesystem.bytes_per_inode", got, "enough that a group has room for data"));
         }
         if group_count == 0 {
             let expected = format!("at least {} sectors for a file system", settings.group_blocks * 8);
@@ -123,13 +122,13 @@ impl Ufs {
         Ok(ufs)
     }
 
-    /// From now on, such a share of all blocks is placed further on in the group, and not behind the one before, as on a file
-    /// system that has been in use for years and has few free blocks left. All choices follow from `seed`.
+    /// From now on, places `share` of all blocks further on in the group instead of right behind the previous block. A file
+    /// system that has been in use for years, with few free blocks, looks like this. All choices follow from `seed`.
     pub fn scatter(&mut self, share: f64, seed: u64) {
         (self.scatter, self.random) = (share, Pcg64::seed_from_u64(seed));
     }
 
-    /// The directory of a file; of the root, itself.
+    /// The directory of a file; the root's is the root.
     pub fn parent(&self, file: FileId) -> Option<FileId> {
         self.files.get(&file).map(|inode| inode.parent)
     }
@@ -156,7 +155,7 @@ impl Ufs {
         directory.extents.find(slot / NAMES).map(|(block, _)| block)
     }
 
-    /// The indirect block of a page, by its place in [`Inode::indirect`].
+    /// The index in [`Inode::indirect`] of a page's indirect block.
     fn indirect_of(page: u64) -> Option<usize> {
         page.checked_sub(DIRECT).map(|page| (page / POINTERS) as usize)
     }
@@ -173,7 +172,7 @@ impl FileSystem for Ufs {
         if file != FileId::ROOT {
             components = 1 + self.lookup(inode.parent, out)?;
             let parent = self.get(inode.parent)?;
-            // Names are compared one after the other.
+            // Names are compared in order, so all blocks up to the name's are read.
             let blocks = (0..=inode.slot / NAMES).filter_map(|page| parent.extents.find(page));
             out.extend(blocks.map(|(block, _)| Metadata::read(block)));
         }
@@ -185,11 +184,11 @@ impl FileSystem for Ufs {
         self.get(file).map(|inode| inode.bytes)
     }
 
-    fn map(&self, file: FileId, page: u64) -> Option<Mapping> {
+    fn map(&self, file: FileId, page: u64) -> Option<PageMapping> {
         let inode = self.files.get(&file)?;
         let (block, contiguous) = inode.extents.find(page)?;
         let by = Self::indirect_of(page).and_then(|at| inode.indirect.get(at).copied());
-        Some(Mapping { block, contiguous, by })
+        Some(PageMapping { block, contiguous, by })
     }
 
     fn list(&self, directory: FileId, out: &mut Vec<Metadata>) -> Result<(), FileError> {
@@ -212,7 +211,7 @@ impl FileSystem for Ufs {
     }
 
     fn accessed(&self, file: FileId) -> Option<Metadata> {
-        self.files.get(&file).map(|inode| Metadata::changed(self.inode_block(inode), Update::Delayed))
+        self.files.get(&file).map(|inode| Metadata::changed(self.inode_block(inode), MetadataUpdate::Delayed))
     }
 
     fn create(
@@ -230,20 +229,20 @@ impl FileSystem for Ufs {
         let slot = slot.unwrap_or(directory.next_slot);
         let needs_block = slot / NAMES >= inode.extents.pages();
         let group = self.add_inode(file, parent, kind, slot)?;
-        out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, Update::Delayed));
+        out.push(Metadata::changed(self.group_start(group) + GROUP_BLOCK, MetadataUpdate::Delayed));
         let own = self.get(file).map(|inode| self.inode_block(inode))?;
-        out.push(Metadata::changed(own, Update::Sync));
+        out.push(Metadata::changed(own, MetadataUpdate::Sync));
         if kind == FileKind::Directory {
-            out.push(Metadata::changed(parent_inode, Update::Sync));
+            out.push(Metadata::changed(parent_inode, MetadataUpdate::Sync));
             let block = self.allocate_page(file, out)?;
-            out.push(Metadata::new(block, Update::Sync));
-            out.push(Metadata::changed(own, Update::Sync));
+            out.push(Metadata::new(block, MetadataUpdate::Sync));
+            out.push(Metadata::changed(own, MetadataUpdate::Sync));
         }
         if needs_block {
             let block = self.allocate_page(parent, out)?;
-            out.push(Metadata::new(block, Update::Sync));
+            out.push(Metadata::new(block, MetadataUpdate::Sync));
         }
-        let update = if kind == FileKind::Directory { Update::Sync } else { Update::Delayed };
+        let update = if kind == FileKind::Directory { MetadataUpdate::Sync } else { MetadataUpdate::Delayed };
         let names = self.name_block(self.get(parent)?, slot);
         out.extend(names.map(|block| Metadata::changed(block, update)));
         out.push(Metadata::changed(parent_inode, update));
@@ -263,9 +262,9 @@ impl FileSystem for Ufs {
             return Err(FileError::NotEmpty(file));
         }
         let names = self.name_block(self.get(parent)?, slot);
-        out.extend(names.map(|block| Metadata::changed(block, Update::Sync)));
+        out.extend(names.map(|block| Metadata::changed(block, MetadataUpdate::Sync)));
         self.release(file, out)?;
-        out.push(Metadata::changed(own, Update::Sync));
+        out.push(Metadata::changed(own, MetadataUpdate::Sync));
         if let Some(inode) = self.files.remove(&file) {
             let group = &mut self.groups[inode.group as usize];
             group.release_inode(inode.number);
@@ -289,7 +288,7 @@ impl FileSystem for Ufs {
         }
         let inode = self.get_mut(file)?;
         inode.bytes = inode.bytes.max(bytes);
-        out.push(Metadata::changed(own, Update::Delayed));
+        out.push(Metadata::changed(own, MetadataUpdate::Delayed));
         Ok(())
     }
 
@@ -300,7 +299,7 @@ impl FileSystem for Ufs {
         }
         let own = self.inode_block(inode);
         if inode.bytes > 0 {
-            out.push(Metadata::changed(own, Update::Sync));
+            out.push(Metadata::changed(own, MetadataUpdate::Sync));
         }
         self.release(file, out)
     }

@@ -1,28 +1,28 @@
-//! Reading ahead of who reads a file in order.
+//! Sequential read-ahead.
 
-use super::Files;
+use super::CachedFileSystem;
 use crate::file_call::FileId;
-use crate::file_system::Mapping;
+use crate::file_system::PageMapping;
 use crate::page_cache::PageKey;
 use std::ops::Range;
 
-/// How far a file has been read.
+/// How far a file has been read and read ahead.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
-    /// The page after the last one that was read.
+pub(super) struct ReadAheadState {
+    /// The page after the last page read.
     next: u64,
-    /// The page after the last one that was read ahead of it.
+    /// The page after the last page read ahead.
     ahead: u64,
 }
 
-impl Files {
-    /// The pages of `file` to be read ahead by who reads `page`, from the first to behind the last: who reads in order has the next
-    /// ones read, as far as it is known where they are.
+impl CachedFileSystem {
+    /// The pages of `file` to read ahead for a reader of `page`, as (first, end). Only a sequential reader has read-ahead, and
+    /// only up to the first page whose block is unknown.
     pub(crate) fn ahead(&mut self, file: FileId, page: u64) -> Option<(u64, u64)> {
         let progress = self.progress.entry(file).or_default();
         let is_in_order = page == progress.next;
         let first = if is_in_order { progress.ahead.max(page + 1) } else { 0 };
-        *progress = Progress { next: page + 1, ahead: first };
+        *progress = ReadAheadState { next: page + 1, ahead: first };
         if !is_in_order {
             return None;
         }
@@ -31,20 +31,20 @@ impl Files {
         if end <= first {
             return None;
         }
-        self.progress.insert(file, Progress { next: page + 1, ahead: end });
+        self.progress.insert(file, ReadAheadState { next: page + 1, ahead: end });
         Some((first, end))
     }
 
-    /// The first of these pages that is not in the cache, with its block.
+    /// The first of these pages that is not cached, with its block.
     pub(crate) fn next_absent(&self, file: FileId, pages: Range<u64>) -> Option<(PageKey, u64)> {
         let mut keys = pages.map(|page| PageKey::of(file, page));
         let key = keys.find(|&key| self.cache.find(key).is_none())?;
         Some((key, self.known(file, key.page())?))
     }
 
-    /// The block of a page, if nothing has to be read to know it.
+    /// The block of a page, if it is known without reading metadata.
     fn known(&self, file: FileId, page: u64) -> Option<u64> {
-        let Mapping { block, by, .. } = self.system.map(file, page)?;
+        let PageMapping { block, by, .. } = self.system.map(file, page)?;
         by.is_none_or(|by| self.cache.find(PageKey::metadata(by)).is_some()).then_some(block)
     }
 }

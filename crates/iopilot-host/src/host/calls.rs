@@ -1,13 +1,13 @@
-//! What happens when an event of a process occurs.
+//! The effects of a process' events.
 
 use super::Host;
-use crate::process::{Pending, State, Wait};
-use crate::program::{Call, Child, Event, RawIo, Script};
+use crate::process::{Pending, ProcessState, WaitReason};
+use crate::program::{Call, Child, ProgramEvent, RawIo, Script};
 use iopilot_block::{Arrival, Criticality, IoPriority, Nanos, SourceHandle, Step};
 
-/// So many events of a process may take no time at all before time goes on: a program may not stop the clock.
+/// The most events of a process that take no time in a row. A program cannot stop the clock.
 const AT_ONCE: u32 = 1000;
-/// Separate requests are separate moments, also where nothing is computed between them.
+/// Separate requests have distinct times, even without computation between them.
 pub(super) const NEXT_CALL: Nanos = Nanos(1);
 
 impl Host {
@@ -19,10 +19,10 @@ impl Host {
         self.fetch(p, false, now);
     }
 
-    /// Fetches the next event of process `p`, which `sleeps` before it computes: what it computes, with what the kernel does
-    /// for it.
+    /// Fetches the next event of process `p`, with its computation and the kernel's work for it. `sleeps` says whether the
+    /// process sleeps before it computes.
     pub(super) fn fetch(&mut self, p: usize, sleeps: bool, now: Nanos) {
-        let Event { compute, call } = self.next_event_of(p);
+        let ProgramEvent { compute, call } = self.next_event_of(p);
         let (left, kernel) = if self.own_cpus { (compute, Nanos::ZERO) } else { self.computes(compute, &call) };
         let process = &mut self.processes[p];
         if process.last_fetch != now {
@@ -32,13 +32,12 @@ impl Host {
         process.at_once = if left == Nanos::ZERO { process.at_once + 1 } else { 0 };
         let is_second =
             process.at_once > 0 && !sleeps && matches!(call, Call::Io(_)) && process.last_issue == Some(now);
-        let stands_still = is_second || process.at_once > AT_ONCE;
-        process.left = if stands_still { NEXT_CALL } else { left };
+        let needs_delay = is_second || process.at_once > AT_ONCE;
+        process.left = if needs_delay { NEXT_CALL } else { left };
         (process.kernel, process.call) = (kernel, Some(Pending::Event(call)));
     }
 
-    /// How long a process computes until its event `call`: what its program says, with what the kernel does for it, and the
-    /// latter alone.
+    /// The computation until the event `call`: the program's with the kernel's work for it, and the kernel's work alone.
     fn computes(&self, compute: Nanos, call: &Call) -> (Nanos, Nanos) {
         let costs = &self.settings.costs;
         let us = match call {
@@ -73,23 +72,23 @@ impl Host {
             Pending::Event(Call::Exit) => return self.exit(p, c, now),
             Pending::Event(Call::File(call)) => {
                 self.file_call(p, call);
-                self.go_on(p, c, now, out)
+                self.continue_call(p, c, now, out)
             }
             Pending::Event(call) => {
                 let waits = self.call(p, c, call, now, out);
                 self.fetch(p, waits.is_some(), now);
                 waits
             }
-            Pending::Resume => self.go_on(p, c, now, out),
+            Pending::Resume => self.continue_call(p, c, now, out),
             Pending::Sweep => {
                 self.sweep(now);
-                self.go_on(p, c, now, out)
+                self.continue_call(p, c, now, out)
             }
         };
         if self.left == 0 {
             self.stop_all(now);
         }
-        // What is counted down from here on ends at another time, also where a fork has just looked at all CPUs.
+        // The item counted down from here on ends at another time, even if a fork has just counted all CPUs.
         self.cpus[c].ends = None;
         if let Some(wait) = waits {
             self.block(p, wait, now);
@@ -97,10 +96,10 @@ impl Host {
         self.wake_all(now);
     }
 
-    /// A call of process `p` that is not on files takes effect. Returns on what the process waits.
-    fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    /// Executes a call of process `p` that is not on files. Returns what the process waits for.
+    fn call(&mut self, p: usize, c: usize, call: Call, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         if self.processes[p].is_daemon {
-            self.take_turn(now);
+            self.count_turn(now);
         }
         match call {
             Call::Compute | Call::Exit | Call::File(_) => None,
@@ -113,32 +112,32 @@ impl Host {
             Call::AwaitAll => self.want_all(p, now, out),
             Call::Nap(time) => {
                 self.agenda.set(self.appointment(p), Some(self.at_tick(now.saturating_add(time))));
-                Some(Wait::Timer)
+                Some(WaitReason::Timer)
             }
             Call::Sleep(key) => {
-                self.meetings.sleep(key, p);
-                Some(Wait::Key(key))
+                self.sync.sleep(key, p);
+                Some(WaitReason::Key(key))
             }
             Call::Wakeup { key, all } => {
-                self.meetings.wake(key, all, &mut self.woken);
+                self.sync.wake(key, all, &mut self.woken);
                 None
             }
-            Call::Lock(key) => (!self.meetings.lock(key, p)).then_some(Wait::Lock(key)),
+            Call::Lock(key) => (!self.sync.lock(key, p)).then_some(WaitReason::Lock(key)),
             Call::Unlock(key) => {
-                if !self.meetings.unlock(key, p, &mut self.woken) {
+                if !self.sync.unlock(key, p, &mut self.woken) {
                     self.fail_unlock(p, key);
                 }
                 None
             }
             Call::Put { channel, bytes } => {
-                let is_in = self.meetings.put(channel, bytes, p, &mut self.woken);
-                self.hand_over();
-                (!is_in).then_some(Wait::Channel(channel))
+                let is_in = self.sync.put(channel, bytes, p, &mut self.woken);
+                self.assign_interrupt_tasks();
+                (!is_in).then_some(WaitReason::Channel(channel))
             }
             Call::Get { channel, bytes } => {
-                let is_out = self.meetings.get(channel, bytes, p, &mut self.woken);
-                self.hand_over();
-                (!is_out).then_some(Wait::Channel(channel))
+                let is_out = self.sync.get(channel, bytes, p, &mut self.woken);
+                self.assign_interrupt_tasks();
+                (!is_out).then_some(WaitReason::Channel(channel))
             }
             Call::Answer(channel) => {
                 self.answer(p, channel, now);
@@ -153,11 +152,11 @@ impl Host {
         }
     }
 
-    /// All processes exit when they next run, and issue nothing more.
+    /// Makes all processes exit when they next run. They issue nothing more.
     pub(super) fn stop_all(&mut self, now: Nanos) {
         self.externals.stop();
         (0..self.cpus.len()).for_each(|c| self.count(c, now));
-        for process in self.processes.iter_mut().filter(|process| process.state != State::Exited) {
+        for process in self.processes.iter_mut().filter(|process| process.state != ProcessState::Exited) {
             (process.left, process.call) = (Nanos::ZERO, Some(Pending::Event(Call::Exit)));
             process.plan.clear();
             process.program = Script::new([]).into();
@@ -165,7 +164,7 @@ impl Host {
         (0..self.cpus.len()).for_each(|c| self.schedule(c, now));
     }
 
-    /// Timers of the kernel expire with the clock.
+    /// The time when a kernel timer expires: at the next clock interrupt.
     fn at_tick(&self, at: Nanos) -> Nanos {
         match self.settings.costs.hz {
             0 => at,
@@ -176,7 +175,7 @@ impl Host {
         }
     }
 
-    fn issue(&mut self, p: usize, io: &RawIo, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn issue(&mut self, p: usize, io: &RawIo, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let process = &mut self.processes[p];
         let slot = self.requests.issue(p, io, process.requests.len(), c, now);
         process.in_flight += 1;
@@ -197,42 +196,42 @@ impl Host {
             cpu,
             handle,
         }));
-        (class == Criticality::TimeCritical).then_some(Wait::Request(slot))
+        (class == Criticality::TimeCritical).then_some(WaitReason::Request(slot))
     }
 
-    /// Process `p` wants its request `number`.
-    fn want(&mut self, p: usize, number: u64, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    /// Process `p` wants its request `number`. Returns what it waits for.
+    fn want(&mut self, p: usize, number: u64, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let (_, slot) = self.processes[p].requests.iter().copied().find(|&(other, _)| other == number)?;
         self.requests.want(slot, now);
         if self.requests.get(slot).complete.is_some() {
-            // Its interrupt may not have been handled: then the process has it all the same.
+            // Even if its interrupt has not been handled yet, the process has the data.
             self.forget_if_handled(slot);
             return None;
         }
-        self.tell_waits(slot, out);
-        Some(Wait::Request(slot))
+        self.announce_wait(slot, out);
+        Some(WaitReason::Request(slot))
     }
 
-    fn want_all(&mut self, p: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn want_all(&mut self, p: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let slots: Vec<usize> = self.processes[p].requests.iter().map(|&(_, slot)| slot).collect();
         for slot in slots {
             self.requests.want(slot, now);
             match self.requests.get(slot).complete {
                 Some(_) => self.forget_if_handled(slot),
-                None => self.tell_waits(slot, out),
+                None => self.announce_wait(slot, out),
             }
         }
-        (self.processes[p].in_flight > 0).then_some(Wait::Requests)
+        (self.processes[p].in_flight > 0).then_some(WaitReason::Requests)
     }
 
-    /// A request whose interrupt is still to be handled is forgotten then.
+    /// Frees a complete request, unless its interrupt is still to be handled; then the handler frees it.
     fn forget_if_handled(&mut self, slot: usize) {
         if self.requests.get(slot).is_handled {
             self.forget_if_over(slot);
         }
     }
 
-    fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    fn fork(&mut self, p: usize, c: usize, child: Child, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         let Child { number, name, program, first, holds_parent, is_task } = child;
         let index = self.add(name, program, Some(p));
         self.live += 1;
@@ -245,11 +244,11 @@ impl Host {
         self.begin(index, now);
         if holds_parent {
             self.woken.push(index);
-            return Some(Wait::Child(Some(number)));
+            return Some(WaitReason::Child(Some(number)));
         }
         if first && !self.cpus.iter().any(crate::cpu::Cpu::is_idle) {
             // The child takes the parent's place.
-            self.change_state(index, State::Runnable, now);
+            self.change_state(index, ProcessState::Runnable, now);
             self.run_queue.wake(index, false);
             self.run_queue.push_first(index);
             self.cpus[c].resched = true;
@@ -259,7 +258,7 @@ impl Host {
         None
     }
 
-    fn wait(&mut self, p: usize, which: Option<u64>) -> Option<Wait> {
+    fn wait(&mut self, p: usize, which: Option<u64>) -> Option<WaitReason> {
         let process = &mut self.processes[p];
         let exited = &mut process.exited_children;
         match exited.iter().position(|&number| which.is_none_or(|wanted| wanted == number)) {
@@ -267,8 +266,8 @@ impl Host {
                 exited.remove(at);
                 None
             }
-            // Without a child that could exit there is nothing to wait for.
-            None => (process.children > 0).then_some(Wait::Child(which)),
+            // Without a living child there is nothing to wait for.
+            None => (process.children > 0).then_some(WaitReason::Child(which)),
         }
     }
 
@@ -277,12 +276,12 @@ impl Host {
         if self.reports() && self.processes[p].is_task {
             self.task_ended(p, now);
         }
-        self.change_state(p, State::Exited, now);
+        self.change_state(p, ProcessState::Exited, now);
         self.forget_process(p);
         debug_assert_eq!(
             self.processes[p].life.length(),
             now.since(self.processes[p].started),
-            "it always does something"
+            "all of its time is accounted for"
         );
         self.leave(c, false, now);
         if self.processes[p].in_flight == 0 {
@@ -300,8 +299,10 @@ impl Host {
         waiting.children -= 1;
         waiting.children_computed += computed;
         match waiting.state {
-            State::Blocked(Wait::Child(which)) if which.is_none_or(|wanted| wanted == number) => self.wake(parent, now),
-            State::Exited => {}
+            ProcessState::Blocked(WaitReason::Child(which)) if which.is_none_or(|wanted| wanted == number) => {
+                self.wake(parent, now)
+            }
+            ProcessState::Exited => {}
             _ => waiting.exited_children.push(number),
         }
     }

@@ -1,9 +1,9 @@
-//! Who has a CPU, when, and what that costs.
+//! Tests of who has a CPU, when, and at what cost.
 
 use super::tests::{MS, Run, ms, read, run, task};
 use crate::costs::Costs;
 use crate::cpu_scheduler::{CpuScheduler, FairSettings};
-use crate::program::{Call, Child, Event, Script};
+use crate::program::{Call, Child, ProgramEvent, Script};
 use crate::settings::{HostSettings, IdleLoop, InterruptCpu};
 use iopilot_block::{Nanos, TaskReport};
 
@@ -11,13 +11,13 @@ fn of(scheduler: CpuScheduler, cpus: u16) -> HostSettings {
     HostSettings { scheduler, ..HostSettings::free(cpus) }
 }
 
-fn computes(n: u64) -> Vec<Event> {
-    vec![Event::after(ms(n), Call::Exit)]
+fn computes(n: u64) -> Vec<ProgramEvent> {
+    vec![ProgramEvent::after(ms(n), Call::Exit)]
 }
 
-/// So many reads, each after a time of computation.
-fn reads(count: u64, each: Nanos) -> Vec<Event> {
-    (0..count).map(|n| Event::after(each, read(n))).collect()
+/// `count` reads, each after a time of computation.
+fn reads(count: u64, each: Nanos) -> Vec<ProgramEvent> {
+    (0..count).map(|n| ProgramEvent::after(each, read(n))).collect()
 }
 
 fn named<'a>(run: &'a Run, name: &str) -> &'a TaskReport {
@@ -25,7 +25,7 @@ fn named<'a>(run: &'a Run, name: &str) -> &'a TaskReport {
 }
 
 #[test]
-fn under_svr4_a_reader_gets_the_cpu_before_one_who_computes() {
+fn under_svr4_a_reader_preempts_a_computing_process() {
     let runnable = |scheduler| {
         let both = vec![task("reader", reads(20, MS)), task("computes", computes(3000))];
         named(&run(of(scheduler, 1), both, ms(5)), "reader").runnable_s
@@ -35,7 +35,7 @@ fn under_svr4_a_reader_gets_the_cpu_before_one_who_computes() {
 }
 
 #[test]
-fn under_svr4_nobody_starves() {
+fn under_svr4_no_process_starves() {
     // Two readers keep the CPU busy for 10 s, at the highest priority.
     let readers = ["a", "b"].map(|name| task(name, reads(1000, ms(5))));
     let all = readers.into_iter().chain([task("computes", computes(50))]).collect();
@@ -47,7 +47,7 @@ fn under_svr4_nobody_starves() {
 }
 
 #[test]
-fn under_svr4_who_computes_has_longer_quanta_with_time() {
+fn under_svr4_quanta_of_a_computing_process_get_longer() {
     let two = || vec![task("a", computes(2000)), task("b", computes(2000))];
     let run = run(of(CpuScheduler::Svr4, 1), two(), MS);
     // Each has 61, 74 and 88 ms, then 100 ms each time: the rest of 2 s are 18.
@@ -55,7 +55,7 @@ fn under_svr4_who_computes_has_longer_quanta_with_time() {
 }
 
 #[test]
-fn under_fair_two_who_compute_share_to_within_a_latency() {
+fn under_fair_two_computing_processes_share_to_within_a_latency() {
     let two = vec![task("a", computes(500)), task("b", computes(500))];
     let run = run(of(CpuScheduler::Fair, 1), two, MS);
     let [first, last] = &run.report.tasks[..] else { panic!("two tasks") };
@@ -67,31 +67,32 @@ fn under_fair_two_who_compute_share_to_within_a_latency() {
 
 #[test]
 fn under_fair_a_woken_process_has_its_credit_and_no_more() {
-    let nap = || Event::after(Nanos::ZERO, Call::Nap(ms(200)));
-    let ends = |events: Vec<Event>| {
+    let nap = || ProgramEvent::after(Nanos::ZERO, Call::Nap(ms(200)));
+    let ends = |events: Vec<ProgramEvent>| {
         let both = vec![task("sleeper", events), task("computes", computes(400))];
         named(&run(of(CpuScheduler::Fair, 1), both, MS), "sleeper").elapsed_s
     };
     // It pre-empts, and runs for its credit of 3 ms and a share of 3 ms at most.
-    assert_eq!(ends(vec![nap(), Event::after(ms(2), Call::Exit)]), 0.202, "not starved");
-    let long = ends(vec![nap(), Event::after(ms(50), Call::Exit)]) - 0.2;
+    assert_eq!(ends(vec![nap(), ProgramEvent::after(ms(2), Call::Exit)]), 0.202, "not starved");
+    let long = ends(vec![nap(), ProgramEvent::after(ms(50), Call::Exit)]) - 0.2;
     assert!((0.100 - 0.009..=0.100).contains(&long), "half of the CPU: {long} s");
 }
 
 #[test]
-fn under_fair_a_cpu_pulls_who_waits_for_another() {
-    // By twos on two CPUs. One has done with both of its own after 20 ms.
+fn under_fair_an_idle_cpu_pulls_from_another() {
+    // Two processes on each of two CPUs. One CPU has finished both of its own after 20 ms.
     let all = [("a", 100), ("b", 10), ("c", 100), ("d", 10)].map(|(name, n)| task(name, computes(n)));
     let run = run(of(CpuScheduler::Fair, 2), all.into(), MS);
     assert!(run.end <= ms(114), "220 ms on two CPUs in {}", run.end);
 }
 
-/// How long a reader waits for the CPU when its request completes in the middle of another's system call of 20 ms.
+/// How long a reader waits for the CPU when its request completes during another process' system call of 20 ms.
 fn waits_for_system_call(settings: HostSettings) -> f64 {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
-    // The reader's system call is until 20 ms, its request until 25; the other's is from 21 to 41.
-    let reader = vec![Event::after(Nanos::ZERO, read(1)), Event::after(MS, Call::Exit)];
-    let other = vec![Event::after(MS, Call::Wakeup { key: 1, all: true }), Event::after(ms(50), Call::Exit)];
+    // The reader's system call lasts until 20 ms, its request until 25 ms; the other's system call lasts from 21 to 41 ms.
+    let reader = vec![ProgramEvent::after(Nanos::ZERO, read(1)), ProgramEvent::after(MS, Call::Exit)];
+    let other =
+        vec![ProgramEvent::after(MS, Call::Wakeup { key: 1, all: true }), ProgramEvent::after(ms(50), Call::Exit)];
     let both = vec![task("reader", reader), task("other", other)];
     named(&run(HostSettings { costs, ..settings }, both, ms(5)), "reader").runnable_s
 }
@@ -116,7 +117,7 @@ fn a_child_that_goes_first_takes_its_parents_place() {
     for scheduler in CpuScheduler::ALL {
         let program = Script::new(computes(5)).into();
         let child = Child { number: 1, name: "child".into(), program, first: true, holds_parent: false, is_task: true };
-        let parent = vec![Event::after(MS, Call::Fork(child)), Event::after(ms(20), Call::Exit)];
+        let parent = vec![ProgramEvent::after(MS, Call::Fork(child)), ProgramEvent::after(ms(20), Call::Exit)];
         let fair = FairSettings { latency: ms(1000), ..FairSettings::of(1) };
         let settings = HostSettings { fair, ..of(scheduler, 1) };
         let run = run(settings, vec![task("parent", parent), task("other", computes(50))], MS);
@@ -126,10 +127,11 @@ fn a_child_that_goes_first_takes_its_parents_place() {
 }
 
 #[test]
-fn a_quantum_that_ends_in_the_kernel_ends_behind_it() {
+fn a_quantum_that_ends_in_kernel_code_ends_after_it() {
     let costs = Costs { syscall_us: 20_000.0, ..Costs::FREE };
-    // The quantum ends at 100 ms, the system call is from 90 to 110.
-    let caller = vec![Event::after(ms(90), Call::Wakeup { key: 1, all: true }), Event::after(ms(100), Call::Exit)];
+    // The quantum ends at 100 ms; the system call lasts from 90 to 110 ms.
+    let caller =
+        vec![ProgramEvent::after(ms(90), Call::Wakeup { key: 1, all: true }), ProgramEvent::after(ms(100), Call::Exit)];
     let first_turn = |kernel_preemption| {
         let settings = HostSettings { costs: costs.clone(), kernel_preemption, ..of(CpuScheduler::RoundRobin, 1) };
         let both = vec![task("caller", caller.clone()), task("other", computes(10))];
@@ -139,7 +141,7 @@ fn a_quantum_that_ends_in_the_kernel_ends_behind_it() {
 }
 
 #[test]
-fn where_the_idle_loop_is_a_process_who_comes_back_pays_for_it() {
+fn with_an_idle_process_resuming_costs_a_switch() {
     let falsely = |idle_loop| {
         let costs = Costs { switch_us: 20.0, block_us: 15.0, refill_us: 10.0, ..Costs::FREE };
         let settings = HostSettings { costs, idle_loop, ..HostSettings::free(1) };
@@ -151,7 +153,7 @@ fn where_the_idle_loop_is_a_process_who_comes_back_pays_for_it() {
 }
 
 #[test]
-fn interrupts_are_handled_by_the_cpu_that_is_told() {
+fn interrupts_are_handled_by_the_configured_cpu() {
     let delayed = |interrupt_cpu| {
         let costs = Costs { irq_us: 1000.0, ..Costs::FREE };
         let settings = HostSettings { costs, interrupt_cpu, ..HostSettings::free(2) };

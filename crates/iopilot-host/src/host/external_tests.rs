@@ -1,12 +1,12 @@
-//! Interrupts from outside, processes that begin in the middle, CPUs of their own, and daemons.
+//! Tests of external interrupts, initial states, pinned processes, and daemons.
 
 mod stuck;
 
 use super::*;
 use crate::costs::{Costs, Preset};
-use crate::external::{AnyArrivals, Arrivals, Effect, External};
-use crate::names::Names;
-use crate::program::{AnyProgram, Call, Child, Event, Program};
+use crate::external::{AnyArrivals, Arrivals, ExternalInterrupts, InterruptEffect};
+use crate::names::WorkloadNames;
+use crate::program::{AnyProgram, Call, Child, Program, ProgramEvent};
 use iopilot_block::{HostReport, HostTimes, Source};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
 }
 
-/// At these times.
+/// Interrupts at these times.
 #[derive(Clone, Debug)]
 struct List(VecDeque<Nanos>);
 
@@ -33,7 +33,7 @@ impl Arrivals for List {
     }
 }
 
-/// Every so often, forever.
+/// Interrupts with a fixed period, forever.
 #[derive(Clone, Debug)]
 struct Endless(Nanos, Nanos);
 
@@ -48,12 +48,12 @@ impl Arrivals for Endless {
     }
 }
 
-/// A list of events, again and again.
+/// A list of events, repeated forever.
 #[derive(Clone, Debug)]
-struct Round(Vec<Event>, usize);
+struct Round(Vec<ProgramEvent>, usize);
 
 impl Program for Round {
-    fn next(&mut self) -> Event {
+    fn next(&mut self) -> ProgramEvent {
         self.1 += 1;
         self.0[(self.1 - 1) % self.0.len()].clone()
     }
@@ -63,8 +63,8 @@ impl Program for Round {
     }
 }
 
-fn external(at: &[u64], handler: Nanos, effect: Effect) -> External {
-    External {
+fn external(at: &[u64], handler: Nanos, effect: InterruptEffect) -> ExternalInterrupts {
+    ExternalInterrupts {
         name: "network".into(),
         arrivals: AnyArrivals::new(List(at.iter().map(|&at| ms(at)).collect())),
         is_endless: false,
@@ -75,22 +75,22 @@ fn external(at: &[u64], handler: Nanos, effect: Effect) -> External {
     }
 }
 
-fn task(name: &str, events: Vec<Event>) -> TaskSpec {
+fn task(name: &str, events: Vec<ProgramEvent>) -> TaskSpec {
     TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
 }
 
-fn daemon(name: &str, events: Vec<Event>) -> TaskSpec {
+fn daemon(name: &str, events: Vec<ProgramEvent>) -> TaskSpec {
     let program = AnyProgram::new(Round(events, 0));
     TaskSpec { name: name.into(), program, start: Nanos::ZERO, is_task: false }
 }
 
 const DAEMON: Placement = Placement { cpu: None, state: InitialState::New, is_daemon: true };
 
-fn after(time: u64, call: Call) -> Event {
-    Event::after(ms(time), call)
+fn after(time: u64, call: Call) -> ProgramEvent {
+    ProgramEvent::after(ms(time), call)
 }
 
-fn computes(time: u64) -> Vec<Event> {
+fn computes(time: u64) -> Vec<ProgramEvent> {
     vec![after(time, Call::Exit)]
 }
 
@@ -106,11 +106,11 @@ impl Run {
     }
 }
 
-/// Runs it to the end, without a disk.
-fn run(settings: HostSettings, tasks: Vec<(TaskSpec, Placement)>, externals: Vec<External>) -> Run {
+/// Runs the tasks to the end, without a disk.
+fn run(settings: HostSettings, tasks: Vec<(TaskSpec, Placement)>, externals: Vec<ExternalInterrupts>) -> Run {
     let (tasks, placements): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
     let mut host = Host::new(settings, tasks, &[(QUEUE, 4)], HostEnd::NEVER).unwrap();
-    host.set_names(Names::new("w.toml", vec![(DOOR, "door".into()), (QUEUE, "queue".into())], Vec::new()));
+    host.set_names(WorkloadNames::new("w.toml", vec![(DOOR, "door".into()), (QUEUE, "queue".into())], Vec::new()));
     for (p, placement) in placements.into_iter().enumerate() {
         host.place_process(p, placement).unwrap();
     }
@@ -138,11 +138,11 @@ fn sum(times: HostTimes) -> f64 {
 }
 
 #[test]
-fn interrupts_take_the_time_of_who_computes() {
-    let wakes = Effect::Wakeup { key: DOOR, all: true };
+fn interrupts_delay_the_computing_process() {
+    let wakes = InterruptEffect::Wakeup { key: DOOR, all: true };
     let interrupts = external(&[2, 5, 9], MS, wakes);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(10))]), vec![interrupts]);
-    // 10 ms of its own, and three handlers of 1 ms within.
+    // 10 ms of computation, and three handlers of 1 ms within it.
     assert_eq!((run.end, run.elapsed()), (ms(13), vec![("a", 0.013)]));
     let times = run.report.tasks[0].times;
     assert_eq!((times.computation_s, times.other_s), (0.010, 0.003));
@@ -152,10 +152,10 @@ fn interrupts_take_the_time_of_who_computes() {
 
 #[test]
 fn a_faster_cpu_handles_them_faster_and_another_one_not_at_all() {
-    let interrupts = || external(&[1, 2], MS, Effect::Wakeup { key: DOOR, all: false });
+    let interrupts = || external(&[1, 2], MS, InterruptEffect::Wakeup { key: DOOR, all: false });
     let fast = HostSettings { speed: 4.0, ..HostSettings::free(1) };
     assert_eq!(run(fast, plain(vec![task("a", computes(40))]), vec![interrupts()]).end, Nanos(10_500_000));
-    let elsewhere = External { cpu: 1, ..interrupts() };
+    let elsewhere = ExternalInterrupts { cpu: 1, ..interrupts() };
     let two = run(HostSettings::free(2), plain(vec![task("a", computes(10))]), vec![elsewhere]);
     assert_eq!(two.elapsed(), [("a", 0.010)]);
     assert!((two.report.times.other_s - 0.002).abs() < 1e-12, "{:?}", two.report);
@@ -163,9 +163,10 @@ fn a_faster_cpu_handles_them_faster_and_another_one_not_at_all() {
 
 #[test]
 fn handlers_run_one_after_the_other() {
-    // The second and the third come while the first is handled: 1 to 4, to 7, to 10. Then the server runs.
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let interrupts = External { is_task: true, ..external(&[1, 2, 3], ms(3), brings) };
+    // The second and the third interrupt come while the first is handled. The handlers end at 4, 7 and 10 ms; then the server
+    // runs.
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1, 2, 3], ms(3), brings) };
     let get = || after(0, Call::Get { channel: QUEUE, bytes: 1 });
     let answer = || after(0, Call::Answer(QUEUE));
     let server = task("server", vec![get(), answer(), get(), answer(), get(), answer()]);
@@ -174,49 +175,50 @@ fn handlers_run_one_after_the_other() {
 }
 
 #[test]
-fn a_flood_is_handled_in_the_end() {
-    let flood = external(&vec![1; 200_000], Nanos(1000), Effect::Nothing);
+fn a_flood_of_interrupts_is_handled() {
+    let flood = external(&vec![1; 200_000], Nanos(1000), InterruptEffect::Nothing);
     let run = run(HostSettings::free(1), plain(vec![task("a", computes(2))]), vec![flood]);
     assert_eq!((run.end, run.report.external_interrupts), (ms(202), Some(200_000)));
 }
 
 #[test]
 fn a_task_of_an_interrupt_lasts_from_its_arrival_to_its_answer() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let interrupts = External { is_task: true, ..external(&[10, 11], MS, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[10, 11], MS, brings) };
     let work = vec![
         after(0, Call::Get { channel: QUEUE, bytes: 1 }),
         after(5, Call::Answer(QUEUE)),
         after(2, Call::Compute),
-        // Nothing is left to be answered.
+        // Nothing is left to answer.
         after(0, Call::Answer(QUEUE)),
     ];
     let run = run(HostSettings::free(1), vec![(daemon("server", work), DAEMON)], vec![interrupts]);
     assert_eq!(run.failure, None, "a daemon may wait for more");
-    // The first: handled at 11, but the second comes then: 12. 5 ms of work, to 17. The second is got at 19, done at 24.
+    // The first handler ends at 11 ms, but the second interrupt comes then. So the server starts at 12, and works until 17.
+    // The second message is got at 19 and answered at 24.
     assert_eq!(run.elapsed(), [("network", 0.007), ("network", 0.013)]);
     let second = run.report.tasks[1].times;
     assert_eq!((second.computation_s, second.idle_s), (0.005, 0.0));
-    assert!((sum(second) - 0.013).abs() < 1e-12, "all time is something: {second:?}");
+    assert!((sum(second) - 0.013).abs() < 1e-12, "all time is accounted for: {second:?}");
     assert_eq!(run.end, ms(26));
 }
 
 #[test]
-fn what_finds_no_room_is_lost() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 2 };
-    let interrupts = External { is_task: true, ..external(&[1, 2, 3, 4], Nanos::ZERO, brings) };
+fn bytes_without_room_are_lost() {
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 2 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1, 2, 3, 4], Nanos::ZERO, brings) };
     let get = |time| after(time, Call::Get { channel: QUEUE, bytes: 2 });
     let server = task("server", vec![get(10), after(0, Call::Answer(QUEUE)), get(0), after(0, Call::Answer(QUEUE))]);
     let run = run(HostSettings::free(1), plain(vec![server]), vec![interrupts]);
     assert_eq!((run.report.external_interrupts, run.report.external_lost), (Some(4), Some(2)));
-    // Those that were not: of 1 and 2 ms.
+    // The interrupts at 1 and 2 ms were not lost.
     assert_eq!(run.elapsed(), [("network", 0.009), ("network", 0.008), ("server", 0.010)]);
 }
 
 #[test]
-fn a_message_that_is_got_in_pieces_is_got_with_its_last_byte() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 3 };
-    let interrupts = External { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
+fn a_message_got_in_pieces_is_got_with_its_last_byte() {
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 3 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
     let get = |bytes| after(1, Call::Get { channel: QUEUE, bytes });
     let events = vec![get(2), after(0, Call::Answer(QUEUE)), get(1), after(4, Call::Answer(QUEUE))];
     let run = run(HostSettings::free(1), plain(vec![task("server", events)]), vec![interrupts]);
@@ -225,10 +227,10 @@ fn a_message_that_is_got_in_pieces_is_got_with_its_last_byte() {
 
 #[test]
 fn an_endless_source_ends_when_all_but_daemons_have_exited() {
-    let every = |period| External {
+    let every = |period| ExternalInterrupts {
         arrivals: AnyArrivals::new(Endless(period, Nanos::ZERO)),
         is_endless: true,
-        ..external(&[], Nanos::ZERO, Effect::Wakeup { key: DOOR, all: true })
+        ..external(&[], Nanos::ZERO, InterruptEffect::Wakeup { key: DOOR, all: true })
     };
     let woken = daemon("woken", vec![after(0, Call::Sleep(DOOR)), after(1, Call::Compute)]);
     let naps = daemon("naps", vec![after(0, Call::Nap(ms(7)))]);
@@ -240,8 +242,8 @@ fn an_endless_source_ends_when_all_but_daemons_have_exited() {
 
 #[test]
 fn a_daemon_that_naps_before_it_answers_does_so() {
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let interrupts = External { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let interrupts = ExternalInterrupts { is_task: true, ..external(&[1], Nanos::ZERO, brings) };
     let work = vec![
         after(0, Call::Get { channel: QUEUE, bytes: 1 }),
         after(0, Call::Nap(ms(8))),
@@ -252,7 +254,7 @@ fn a_daemon_that_naps_before_it_answers_does_so() {
 }
 
 #[test]
-fn processes_begin_on_a_cpu_behind_it_or_asleep() {
+fn processes_start_running_runnable_or_asleep() {
     let placed = |state| Placement { state, ..Placement::default() };
     let costs = Costs { switch_us: 1000.0, ..Costs::FREE };
     let tasks = vec![
@@ -265,14 +267,14 @@ fn processes_begin_on_a_cpu_behind_it_or_asleep() {
         ),
     ];
     let run = run(HostSettings { costs, ..HostSettings::free(1) }, tasks, Vec::new());
-    // Who runs is there already: no switch. Who could run is switched to from 4 to 5, and ends at 8. The new one is
-    // switched to from 20 to 21, wakes the sleeper at 22, and exits: 23 to 25.
+    // The running process is on the CPU already: no switch. The switch to the runnable process lasts from 4 to 5, and it ends
+    // at 8. The switch to the new process lasts from 20 to 21. It wakes the sleeper at 22, and exits: 23 to 25.
     assert_eq!(run.elapsed(), [("runs", 0.004), ("could", 0.008), ("new", 0.002), ("sleeps", 0.025)]);
     assert_eq!((run.report.context_switches, run.failure), (3, None));
 }
 
 #[test]
-fn who_has_a_cpu_of_its_own_waits_for_it() {
+fn a_pinned_process_waits_for_its_cpu() {
     let pinned = |cpu| Placement { cpu: Some(cpu), ..Placement::default() };
     let tasks = || vec![task("a", computes(10)), task("b", computes(10)), task("c", computes(10))];
     let both_on_the_second = || vec![Placement::default(), pinned(1), pinned(1)];
@@ -282,13 +284,13 @@ fn who_has_a_cpu_of_its_own_waits_for_it() {
     let run = placed(both_on_the_second());
     assert_eq!(run.elapsed(), [("a", 0.010), ("b", 0.010), ("c", 0.020)]);
     assert!((run.report.times.idle_s - 0.010).abs() < 1e-12, "the first CPU is idle while c waits: {:?}", run.report);
-    // Who may run anywhere takes the first CPU, although it has run on none.
+    // A process without a pin takes the first idle CPU, although it has run on none.
     let run = placed(vec![pinned(0), pinned(0), Placement::default()]);
     assert_eq!(run.elapsed(), [("a", 0.010), ("c", 0.010), ("b", 0.020)]);
 }
 
 #[test]
-fn those_with_one_cpu_take_turns_and_others_do_not_disturb_them() {
+fn pinned_processes_take_turns_undisturbed_by_others() {
     let pinned = |cpu| Placement { cpu: Some(cpu), ..Placement::default() };
     let settings = HostSettings { quantum: ms(2), ..HostSettings::free(2) };
     let tasks = vec![
@@ -312,7 +314,7 @@ fn a_child_inherits_the_cpu() {
 }
 
 #[test]
-fn places_that_are_not_there_are_refused() {
+fn missing_cpus_are_refused() {
     let host = || {
         Host::new(HostSettings::free(2), vec![task("a", computes(1)), task("b", computes(1))], &[], HostEnd::NEVER)
             .unwrap()
@@ -324,7 +326,8 @@ fn places_that_are_not_there_are_refused() {
     let running = Placement { cpu: Some(1), state: InitialState::Running, is_daemon: false };
     host.place_process(0, running).unwrap();
     assert!(host.place_process(1, running).unwrap_err().to_string().starts_with("state: got running, where all"));
-    let elsewhere = External { cpu: 9, ..external(&[1], MS, Effect::Wakeup { key: DOOR, all: true }) };
+    let elsewhere =
+        ExternalInterrupts { cpu: 9, ..external(&[1], MS, InterruptEffect::Wakeup { key: DOOR, all: true }) };
     assert_eq!(
         host.add_external(elsewhere).unwrap_err().to_string(),
         "cpu: got 9, expected a CPU of the machine's: 0 to 1"
@@ -332,8 +335,8 @@ fn places_that_are_not_there_are_refused() {
 }
 
 proptest! {
-    /// With interrupts, CPUs of their own and any beginning, too, all time is something (asserted at the end of every task
-    /// and of every answer), and the same comes out again.
+    /// With interrupts, pins and any initial states, all time is accounted for (asserted at the end of every task and answer).
+    /// A second run gives the same results.
     #[test]
     fn all_time_is_accounted_for_with_interrupts(
         arrivals in prop::collection::vec(0u64..60, 0..20),
@@ -346,18 +349,18 @@ proptest! {
         at.sort_unstable();
         let costs = preset.map_or(Costs::FREE, Costs::of);
         let settings = HostSettings { costs, quantum: MS, ..HostSettings::free(cpus) };
-        let effect = Effect::Put { channel: QUEUE, bytes: 1 };
-        let network = External { is_task: clients, cpu: cpu % cpus, ..external(&at, Nanos(handler), effect) };
+        let effect = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+        let network = ExternalInterrupts { is_task: clients, cpu: cpu % cpus, ..external(&at, Nanos(handler), effect) };
         let tasks = || {
             let mut running = 0;
             let mut tasks: Vec<_> = work.iter().map(|&(compute, own, state, serves)| {
                 let compute = Nanos(compute);
                 let events = vec![
-                    Event::after(compute, Call::Get { channel: QUEUE, bytes: 1 }),
-                    Event::after(compute, Call::Answer(QUEUE)),
+                    ProgramEvent::after(compute, Call::Get { channel: QUEUE, bytes: 1 }),
+                    ProgramEvent::after(compute, Call::Answer(QUEUE)),
                 ];
-                let task = if serves { daemon("server", events) } else { task("t", vec![Event::after(compute, Call::Nap(MS)); 3]) };
-                // At most one runs, and that anywhere.
+                let task = if serves { daemon("server", events) } else { task("t", vec![ProgramEvent::after(compute, Call::Nap(MS)); 3]) };
+                // At most one process starts as running, without a pin.
                 running += u32::from(state == 3);
                 let is_first = state == 3 && running == 1;
                 let state = if is_first { InitialState::Running } else if state == 2 { InitialState::Runnable } else { InitialState::New };

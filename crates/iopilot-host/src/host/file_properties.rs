@@ -1,17 +1,18 @@
-//! Whatever processes do with files.
+//! Properties that hold for any calls on files.
 
 use super::Host;
 use super::file_testing::*;
+use crate::file_system::BLOCK_SECTORS;
 use crate::*;
 use iopilot_block::{Arrival, Nanos, SourceHandle};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files of a process' own: all but the last are in the root directory, and that is in its directory.
+/// The number of a process' own files. The last is in the process' own directory, the others in the root directory.
 const OWN: u32 = 3;
 const PROCESSES: u32 = 4;
 
-/// What is random of a call: which, on which of the process' files, and where.
+/// The random parts of a call: which call, on which of the process' files, and where.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     compute: Nanos,
@@ -34,9 +35,9 @@ fn own(process: u32, file: u32) -> FileId {
     FileId(200 + OWN * process + file)
 }
 
-/// Calls of a process that can all be done: on a file that all share, and on files and a directory of its own. Where
-/// `shares_names`, it also makes and removes a file that others make and remove: then a call may be refused.
-fn script(process: u32, choices: &[Choice], shares_names: bool) -> Vec<Event> {
+/// Calls of a process that all succeed: on a file that all share, and on its own files and directory. With `shares_names` it
+/// also creates and removes a file that others create and remove. Then a call may be refused.
+fn script(process: u32, choices: &[Choice], shares_names: bool) -> Vec<ProgramEvent> {
     let mut there: BTreeSet<FileId> = [FileId::ROOT, FILE].into();
     let directory = directory(process);
     let mut call = |choice: &Choice| {
@@ -65,10 +66,10 @@ fn script(process: u32, choices: &[Choice], shares_names: bool) -> Vec<Event> {
             _ => FileCall::Write { file, offset, bytes },
         }
     };
-    choices.iter().map(|choice| Event::after(choice.compute, Call::File(call(choice)))).collect()
+    choices.iter().map(|choice| ProgramEvent::after(choice.compute, Call::File(call(choice)))).collect()
 }
 
-/// All files that there can be.
+/// All files that can exist.
 fn files() -> impl Iterator<Item = FileId> {
     let of = |process| (0..OWN).map(move |file| own(process, file)).chain([directory(process)]);
     [FileId::ROOT, FILE, OTHER].into_iter().chain((0..PROCESSES).flat_map(of))
@@ -78,7 +79,7 @@ fn layout(host: &Host) -> &dyn FileSystem {
     &*host.files.as_ref().unwrap().system
 }
 
-/// The blocks of a file, but for its inode: with data, and with metadata.
+/// The blocks of a file without its inode: data, and metadata.
 fn blocks(system: &dyn FileSystem, file: FileId) -> (Vec<u64>, Vec<u64>) {
     let data = (0..).map_while(|page| system.map(file, page)).map(|mapping| mapping.block).collect();
     let is_directory = system.list(file, &mut Vec::new()).is_ok();
@@ -91,7 +92,7 @@ fn own_metadata(system: &dyn FileSystem, file: FileId) -> Vec<u64> {
     metadata
 }
 
-/// Whether a request is for what its block holds now.
+/// Whether a request is for the present content of its block.
 fn is_of_owner(host: &Host, arrival: &Arrival) -> bool {
     let SourceHandle(handle) = arrival.handle;
     let Some(key) = host.requests.get(handle as usize).page else { return false };
@@ -99,15 +100,15 @@ fn is_of_owner(host: &Host, arrival: &Arrival) -> bool {
     if !key.is_metadata() {
         return system.map(key.file(), key.page()).is_some_and(|mapping| mapping.block == block);
     }
-    // The superblock, what is free in the group, and inodes.
+    // The superblock, the group descriptor, and inodes.
     let is_fixed = block % UfsSettings::default().group_blocks < 130;
     is_fixed || files().any(|file| own_metadata(system, file).contains(&block))
 }
 
 proptest! {
-    /// Whatever processes do with files: all end, and all that is dirty is written in the end. A block never has two requests
-    /// at once, and none but for what it holds when that is issued: so what is written last is what stays. No block is in two
-    /// files, and free and used ones are all. The same comes out again.
+    /// For any calls on files: all processes end, and all dirty pages are written in the end. A block never has two requests at
+    /// once, and each request is for the block's content at its issue. So the last write stays. No block is in two files, and
+    /// the free and used blocks are all blocks. A second run gives the same results.
     #[test]
     fn files_end_up_on_the_disk(
         choices in prop::collection::vec(prop::collection::vec(choice(), 0..40), 1..=PROCESSES as usize),
@@ -148,9 +149,9 @@ proptest! {
         let report = &first.report;
         prop_assert_eq!(report.tasks.len(), choices.len());
         prop_assert!(first.failure.is_some() || first.unsaved == 0, "{} pages", first.unsaved);
-        let mut under_way: BTreeMap<u64, Nanos> = BTreeMap::new();
+        let mut in_flight: BTreeMap<u64, Nanos> = BTreeMap::new();
         for served in &first.served {
-            let before = under_way.insert(served.lba.0, served.completed);
+            let before = in_flight.insert(served.lba.0, served.completed);
             prop_assert!(before.is_none_or(|end| end <= served.issued), "{served:?}");
         }
         let mut used = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! A host with files above a disk whose every time is known, for tests.
+//! A host with files above a disk with known times, for tests.
 
 use super::Host;
 use super::tests::assert_adds_up;
@@ -23,13 +23,13 @@ pub(super) struct Run {
     pub(super) report: HostReport,
     pub(super) served: Vec<Served>,
     pub(super) failure: Option<String>,
-    /// Requests that somebody came to wait for after they were issued.
+    /// Requests for which a process began to wait after the issue.
     pub(super) waited_for: usize,
-    /// Pages that are not on the disk in the end.
+    /// Pages that are not on the disk at the end.
     pub(super) unsaved: u32,
 }
 
-/// A disk of 1 GiB with a file of so many bytes.
+/// A disk of 1 GiB with a file of `bytes`.
 pub(super) fn disk(bytes: u64) -> Ufs {
     let mut ufs = Ufs::new(UfsSettings::default(), 1 << 21).unwrap();
     ufs.create(FileId::ROOT, FILE, FileKind::Regular, &mut Vec::new()).unwrap();
@@ -37,8 +37,8 @@ pub(super) fn disk(bytes: u64) -> Ufs {
     ufs
 }
 
-/// Runs scripts over a disk that serves one request after the other, each in `service`.
-pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>, service: Nanos) -> Run {
+/// Runs scripts on a disk that serves one request after the other, each in `service`.
+pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<ProgramEvent>>, service: Nanos) -> Run {
     let mut free = Nanos::ZERO;
     run_on(settings, ufs, scripts, |_, now| {
         free = free.max(now) + service;
@@ -46,18 +46,18 @@ pub(super) fn run(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>, se
     })
 }
 
-/// Runs scripts over a disk that completes a request of a class, issued at a time, when `end` says.
+/// Runs scripts on a disk; `end` gives the completion time of a request, by its class and issue time.
 pub(super) fn run_on(
     settings: HostSettings,
     ufs: Ufs,
-    scripts: Vec<Vec<Event>>,
+    scripts: Vec<Vec<ProgramEvent>>,
     end: impl FnMut(Criticality, Nanos) -> Nanos,
 ) -> Run {
     run_host(&mut host(settings, ufs, scripts), end, |_, _| {})
 }
 
 /// A host that runs scripts, each a task.
-pub(super) fn host(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<Event>>) -> Host {
+pub(super) fn host(settings: HostSettings, ufs: Ufs, scripts: Vec<Vec<ProgramEvent>>) -> Host {
     let task = |events| TaskSpec {
         name: "task".into(),
         program: Script::new(events).into(),
@@ -90,7 +90,7 @@ pub(super) fn run_host_with(
     loop {
         let next = [host.next_event(), queue.next_time()].into_iter().flatten().min();
         let Some(at) = next else { break };
-        assert!(at >= now, "time goes on");
+        assert!(at >= now, "time never goes back");
         now = at;
         before(host, now);
         while let Some(due) = queue.pop_due(now) {
@@ -118,6 +118,6 @@ pub(super) fn run_host_with(
     Run { report, served, failure, waited_for, unsaved }
 }
 
-pub(super) fn file(call: FileCall) -> Event {
-    Event::after(Nanos::ZERO, Call::File(call))
+pub(super) fn file(call: FileCall) -> ProgramEvent {
+    ProgramEvent::after(Nanos::ZERO, Call::File(call))
 }

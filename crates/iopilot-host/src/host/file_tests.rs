@@ -1,18 +1,19 @@
 use super::file_testing::*;
+use crate::file_system::BLOCK_SECTORS;
 use crate::*;
 use iopilot_block::{Criticality, Lba, Nanos, Op, Sectors};
 
-/// The place of requests that mark a moment.
+/// The address of requests that mark a time.
 const MARK: Lba = Lba((1 << 21) - 8);
 
 fn read(file: FileId, page: u64) -> FileCall {
     FileCall::Read { file, offset: page * BLOCK_BYTES, bytes: BLOCK_BYTES }
 }
 
-fn mark() -> Event {
+fn mark() -> ProgramEvent {
     let class = Criticality::TimeNonCritical;
     let (lba, sectors, flags) = (MARK, Sectors(8), iopilot_block::Flags::empty());
-    Event::after(Nanos::ZERO, Call::Io(RawIo { number: 0, op: Op::Read, lba, sectors, flags, class }))
+    ProgramEvent::after(Nanos::ZERO, Call::Io(RawIo { number: 0, op: Op::Read, lba, sectors, flags, class }))
 }
 
 fn of(run: &Run, op: Op, class: Criticality) -> usize {
@@ -22,13 +23,13 @@ fn of(run: &Run, op: Op, class: Criticality) -> usize {
 const MS: u64 = 1_000_000;
 
 #[test]
-fn who_reads_in_order_finds_the_next_page_read_ahead() {
+fn a_sequential_reader_finds_the_next_page_read_ahead() {
     let pages = 100;
-    let each = |page| Event::after(Nanos(20 * MS), Call::File(read(FILE, page)));
-    let events: Vec<Event> = (0..pages).map(each).collect();
+    let each = |page| ProgramEvent::after(Nanos(20 * MS), Call::File(read(FILE, page)));
+    let events: Vec<ProgramEvent> = (0..pages).map(each).collect();
     let run = run(HostSettings::free(1), disk(pages * BLOCK_BYTES), vec![events], Nanos(5 * MS));
     assert_eq!(run.failure, None);
-    // The first page, the inode, the block that says where the thirteenth and later pages are, and the thirteenth.
+    // The first page, the inode, the indirect block of the thirteenth and later pages, and the thirteenth page.
     assert_eq!(of(&run, Op::Read, Criticality::TimeCritical), 4);
     assert_eq!(of(&run, Op::Read, Criticality::TimeLimited), pages as usize - 2);
     let limits = &run.report.limits;
@@ -41,8 +42,8 @@ fn who_reads_in_order_finds_the_next_page_read_ahead() {
 }
 
 #[test]
-fn a_faster_reader_waits_for_what_is_read_ahead() {
-    let reads = (0..10).map(|page| Event::after(Nanos(MS), Call::File(read(FILE, page))));
+fn a_faster_reader_waits_for_read_ahead() {
+    let reads = (0..10).map(|page| ProgramEvent::after(Nanos(MS), Call::File(read(FILE, page))));
     let events = [file(FileCall::Open(FILE))].into_iter().chain(reads).collect();
     let run = run(HostSettings::free(1), disk(10 * BLOCK_BYTES), vec![events], Nanos(5 * MS));
     assert_eq!(run.report.limits.satisfied_percent, 0.0);
@@ -51,16 +52,16 @@ fn a_faster_reader_waits_for_what_is_read_ahead() {
 }
 
 #[test]
-fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
+fn the_machine_sets_the_pages_read_ahead() {
     let pages = 40;
     let cache = CacheSettings { read_ahead: 4, ..HostSettings::free(1).cache };
     let settings = HostSettings { cache, ..HostSettings::free(1) };
-    let each = |page| Event::after(Nanos(100 * MS), Call::File(read(FILE, page)));
+    let each = |page| ProgramEvent::after(Nanos(100 * MS), Call::File(read(FILE, page)));
     let run = run(settings, disk(pages * BLOCK_BYTES), vec![(0..pages).map(each).collect()], Nanos(5 * MS));
     let layout = disk(pages * BLOCK_BYTES);
     let place = |page| Lba(layout.map(FILE, page).unwrap().block * BLOCK_SECTORS);
     let ahead = run.served.iter().filter(|served| served.class == Criticality::TimeLimited);
-    // The thirteenth is where an indirect block says, which nobody has read before.
+    // The thirteenth page needs an indirect block, which has not been read before.
     let all = (1..12).chain(13..pages).map(place);
     assert!(ahead.map(|served| served.lba).eq(all), "each once, in order: {:?}", run.served);
     let issued = |n: usize| run.served.iter().filter(|s| s.issued < Nanos(n as u64 * 100 * MS + 50 * MS)).count();
@@ -69,7 +70,7 @@ fn so_many_pages_are_kept_read_ahead_as_the_machine_says() {
 }
 
 #[test]
-fn who_jumps_about_has_nothing_read_ahead() {
+fn a_random_reader_has_no_read_ahead() {
     let events = [7, 3, 9, 1].map(|page| file(read(FILE, page))).to_vec();
     let run = run(HostSettings::free(1), disk(12 * BLOCK_BYTES), vec![events], Nanos(MS));
     assert_eq!(of(&run, Op::Read, Criticality::TimeLimited), 0);
@@ -83,14 +84,14 @@ fn data_are_written_by_the_syncer_within_a_minute_and_a_new_inode_at_once() {
     let run = run(HostSettings::free(1), disk(0), vec![vec![file(create), file(write)]], Nanos(MS));
     assert_eq!(of(&run, Op::Write, Criticality::TimeCritical), 1, "the inode");
     let data: Vec<&Served> = run.served.iter().filter(|s| s.class == Criticality::TimeNonCritical).collect();
-    // Ten pages, the block of the group, the names of the directory, and its inode.
+    // Ten pages, the group descriptor, the directory's names, and its inode.
     assert_eq!(data.len(), 13);
     assert!(data.iter().all(|s| s.issued >= Nanos::from_secs(1) && s.issued <= Nanos::from_secs(61)), "{data:?}");
     assert!(run.report.tasks[0].elapsed_s < 0.01, "the task does not wait for that");
 }
 
 #[test]
-fn what_is_removed_before_is_never_written() {
+fn dirty_pages_of_a_removed_file_are_never_written() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 100 * BLOCK_BYTES };
     let removed = vec![file(write), file(FileCall::Remove(FILE))];
     let run = run(HostSettings::free(1), disk(0), vec![removed], Nanos(MS));
@@ -98,10 +99,10 @@ fn what_is_removed_before_is_never_written() {
 }
 
 #[test]
-fn what_is_written_again_while_the_old_is_on_its_way_is_not_lost() {
+fn a_page_rewritten_during_its_write_back_is_not_lost() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 10 * BLOCK_BYTES };
     let calls = [write, FileCall::Sync, FileCall::Truncate(FILE), write].map(file).to_vec();
-    // Metadata, which go first, are there long before the data.
+    // Metadata go first, and are on the disk long before the data.
     let mut written = 0;
     let end = |class, now| {
         written += u64::from(class == Criticality::TimeNonCritical);
@@ -113,11 +114,11 @@ fn what_is_written_again_while_the_old_is_on_its_way_is_not_lost() {
 }
 
 #[test]
-fn blocks_of_a_file_that_is_removed_are_given_out_again_when_nothing_is_under_way_for_them() {
+fn blocks_of_a_removed_file_are_reused_once_none_of_their_requests_is_in_flight() {
     let write = |file| FileCall::Write { file, offset: 0, bytes: 10 * BLOCK_BYTES };
     let create = FileCall::Create { parent: FileId::ROOT, file: OTHER, kind: FileKind::Regular };
     let calls = [write(FILE), FileCall::Sync, FileCall::Remove(FILE), create, write(OTHER), FileCall::Sync];
-    // Metadata, which go first, are there long before the data.
+    // Metadata go first, and are on the disk long before the data.
     let mut written = 0;
     let end = |class, now| {
         written += u64::from(class == Criticality::TimeNonCritical);
@@ -131,11 +132,11 @@ fn blocks_of_a_file_that_is_removed_are_given_out_again_when_nothing_is_under_wa
         twice.filter(|(first, second)| first.lba == second.lba && first.issued < second.issued).collect();
     assert!(twice.len() >= 10, "OTHER has the blocks that FILE had: {data:?}");
     assert!(twice.iter().all(|(first, second)| first.completed <= second.issued), "{twice:?}");
-    assert!(run.waited_for > 0, "who removes FILE waits for its pages");
+    assert!(run.waited_for > 0, "the removal of FILE waits for its pages");
 }
 
 #[test]
-fn metadata_of_a_file_that_is_removed_or_truncated_are_never_written() {
+fn dirty_metadata_of_a_removed_or_truncated_file_are_never_written() {
     let pages = 40;
     let write = FileCall::Write { file: FILE, offset: 0, bytes: pages * BLOCK_BYTES };
     let mut layout = disk(0);
@@ -151,10 +152,10 @@ fn metadata_of_a_file_that_is_removed_or_truncated_are_never_written() {
 }
 
 #[test]
-fn what_changes_while_it_is_written_for_long_is_written_again() {
+fn a_page_changed_during_a_long_write_back_is_written_again() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: BLOCK_BYTES };
     let calls = [write, FileCall::Sync, write].map(file).to_vec();
-    // The syncer wakes up in between, and finds nothing that it could write.
+    // The syncer wakes up in between, and finds nothing to write.
     let run = run_on(HostSettings::free(1), disk(0), vec![calls], |_, now| now + Nanos(2500 * MS));
     let mut layout = disk(0);
     layout.write(FILE, BLOCK_BYTES, &mut Vec::new()).unwrap();
@@ -165,7 +166,7 @@ fn what_changes_while_it_is_written_for_long_is_written_again() {
 }
 
 #[test]
-fn what_fsync_returned_for_is_on_the_disk() {
+fn after_fsync_the_file_is_on_the_disk() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 50 * BLOCK_BYTES };
     let events = vec![file(write), file(FileCall::Fsync(FILE)), mark()];
     let ufs = disk(0);
@@ -186,7 +187,7 @@ fn a_full_cache_makes_writers_wait() {
 }
 
 #[test]
-fn a_call_that_cannot_be_done_is_said_to_be() {
+fn a_refused_call_is_an_error() {
     let events = vec![file(FileCall::Open(OTHER)), mark()];
     let run = run(HostSettings::free(1), disk(0), vec![events], Nanos(MS));
     let failure = run.failure.unwrap();

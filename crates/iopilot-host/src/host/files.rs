@@ -1,29 +1,29 @@
-//! System calls on files: each step is tried until it is done.
+//! System calls on files: each step is retried until it is done.
 
 use super::Host;
 use crate::file_call::{FileCall, FileId};
 use crate::file_op::FileOp;
-use crate::file_system::{BLOCK_SECTORS, Metadata, Update};
-use crate::files::Files;
+use crate::file_system::{BLOCK_SECTORS, Metadata, MetadataUpdate};
+use crate::files::CachedFileSystem;
 use crate::page_cache::{PageKey, PageState};
-use crate::process::{Pending, State, Wait};
+use crate::process::{Pending, ProcessState, WaitReason};
 use iopilot_block::{Arrival, Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, Sectors, SourceHandle, Step};
 use std::ops::Range;
 
-/// How a try of a step ends.
-pub(super) enum Try {
+/// The outcome of a try of a step.
+pub(super) enum StepOutcome {
     /// It is done.
     Done,
-    /// So much computation, in microseconds, and then the same step again.
+    /// The process computes for this time, in microseconds, and tries the step again.
     Again(f64),
-    /// It waits for this request, and then the same step again.
+    /// The process waits for this request, and tries the step again.
     Wait(usize),
-    /// The same, because there is no room in the cache.
+    /// The process waits for this request because the cache has no room, and tries the step again.
     WaitForRoom(usize),
 }
 
-/// Where and when a process goes on with its system call.
-pub(super) struct At<'a> {
+/// The process, CPU and time of a step of a system call, and where its requests go.
+pub(super) struct StepContext<'a> {
     pub(super) p: usize,
     pub(super) c: usize,
     pub(super) now: Nanos,
@@ -44,11 +44,11 @@ impl Host {
         }
     }
 
-    /// Process `p` cannot go on: the workload ends.
+    /// Process `p` cannot continue: the workload ends.
     pub(super) fn fail(&mut self, p: usize, why: String) {
         let process = &self.processes[p];
         let who = format!("process {} ({})", process.name, process.id);
-        let refused = || InputError::new(who, why, "a call that the file system can do");
+        let refused = || InputError::new(who, why, "a call that succeeds");
         self.failure.get_or_insert_with(refused);
         self.left = 0;
     }
@@ -59,7 +59,7 @@ impl Host {
         files.plan_sweep(now, &mut self.processes[files.syncer].plan);
     }
 
-    /// The syncer has written what it had to: it sleeps until the next time, or until something is dirty.
+    /// The syncer has finished a sweep: it sleeps until the next one, or until something is dirty.
     fn rest(&mut self, now: Nanos) {
         let Some(files) = &mut self.files else { return };
         files.rests = files.cache.dirty() == 0;
@@ -68,15 +68,15 @@ impl Host {
         }
     }
 
-    /// Something is dirty: the syncer does not rest any longer.
-    fn rouse_syncer(&mut self, now: Nanos) {
+    /// Something is dirty: ends the syncer's rest.
+    fn wake_syncer(&mut self, now: Nanos) {
         let Some(files) = &mut self.files else { return };
-        if self.processes[files.syncer].state != State::Exited && std::mem::take(&mut files.rests) {
+        if self.processes[files.syncer].state != ProcessState::Exited && std::mem::take(&mut files.rests) {
             self.set_syncer(now);
         }
     }
 
-    /// Has the syncer wake up at the next time.
+    /// Sets the syncer's next wake-up.
     fn set_syncer(&mut self, now: Nanos) {
         let Some(files) = &self.files else { return };
         let interval = files.settings.write_back.interval.0;
@@ -84,15 +84,15 @@ impl Host {
         self.agenda.set(self.appointment(files.syncer), Some(next));
     }
 
-    /// Process `p` goes on with its system call as far as it can. Returns on what it waits; none if it computes, or the call is
-    /// over: then its next event has been fetched.
-    pub(super) fn go_on(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<Wait> {
+    /// Continues the system call of process `p` as far as possible. Returns what the process waits for; `None` if it computes,
+    /// or if the call is over and its next event has been fetched.
+    pub(super) fn continue_call(&mut self, p: usize, c: usize, now: Nanos, out: &mut Vec<Step>) -> Option<WaitReason> {
         while let Some(&op) = self.processes[p].plan.front() {
-            match self.attempt(op, &mut At { p, c, now, out }) {
-                Try::Done => {
+            match self.attempt(op, &mut StepContext { p, c, now, out }) {
+                StepOutcome::Done => {
                     self.processes[p].plan.pop_front();
                 }
-                Try::Again(us) => {
+                StepOutcome::Again(us) => {
                     let left = self.cost(us);
                     if left > Nanos::ZERO {
                         self.processes[p].left = left;
@@ -100,22 +100,22 @@ impl Host {
                         return None;
                     }
                 }
-                Try::Wait(request) => return Some(self.wait_in_call(p, request, Wait::Page)),
-                Try::WaitForRoom(request) => return Some(self.wait_in_call(p, request, Wait::Room)),
+                StepOutcome::Wait(request) => return Some(self.wait_in_call(p, request, WaitReason::Page)),
+                StepOutcome::WaitForRoom(request) => return Some(self.wait_in_call(p, request, WaitReason::Room)),
             }
         }
         if self.files.as_ref().is_some_and(|files| files.syncer == p) {
             self.processes[p].left = Nanos::ZERO;
             self.processes[p].call = Some(Pending::Sweep);
             self.rest(now);
-            return Some(Wait::Timer);
+            return Some(WaitReason::Timer);
         }
         self.fetch(p, false, now);
         None
     }
 
-    /// Process `p` goes to sleep until `request` is complete, and then tries its step again.
-    fn wait_in_call(&mut self, p: usize, request: usize, wait: Wait) -> Wait {
+    /// Makes process `p` wait for `request`, and then try its step again.
+    fn wait_in_call(&mut self, p: usize, request: usize, wait: WaitReason) -> WaitReason {
         self.processes[p].left = Nanos::ZERO;
         self.processes[p].call = Some(Pending::Resume);
         if let Some(files) = &mut self.files {
@@ -124,22 +124,22 @@ impl Host {
         wait
     }
 
-    fn attempt(&mut self, op: FileOp, at: &mut At<'_>) -> Try {
+    fn attempt(&mut self, op: FileOp, at: &mut StepContext<'_>) -> StepOutcome {
         match op {
             FileOp::Spend(us) => {
-                // What is left of it is nothing.
+                // The next try finds nothing left to spend.
                 if let Some(op) = self.processes[at.p].plan.front_mut() {
                     *op = FileOp::Spend(0.0);
                 }
-                if us > 0.0 { Try::Again(us) } else { Try::Done }
+                if us > 0.0 { StepOutcome::Again(us) } else { StepOutcome::Done }
             }
             FileOp::Metadata(metadata) => self.metadata(metadata, at),
             FileOp::Read { file, page, counted, missed } => {
-                let Some(files) = &mut self.files else { return Try::Done };
+                let Some(files) = &mut self.files else { return StepOutcome::Done };
                 let key = PageKey::of(file, page);
                 let found = files.cache.find(key);
                 let Some(place) = found else {
-                    let Some(mapping) = files.system.map(file, page) else { return Try::Done };
+                    let Some(mapping) = files.system.map(file, page) else { return StepOutcome::Done };
                     self.set_read(at.p, false, true);
                     return self.read(key, mapping.block, Criticality::TimeCritical, at);
                 };
@@ -149,15 +149,15 @@ impl Host {
                     self.set_read(at.p, true, missed);
                     if let Some((page, end)) = ahead {
                         self.processes[at.p].plan.push_front(FileOp::ReadAhead { file, page, end });
-                        return Try::Again(0.0);
+                        return StepOutcome::Again(0.0);
                     }
                 }
-                self.wait_for_page(place, false, at).unwrap_or(Try::Done)
+                self.wait_for_page(place, false, at).unwrap_or(StepOutcome::Done)
             }
             FileOp::Write { file, page, is_whole } => {
-                let Some(files) = &mut self.files else { return Try::Done };
+                let Some(files) = &mut self.files else { return StepOutcome::Done };
                 // Another process may have removed it.
-                let Some(mapping) = files.system.map(file, page) else { return Try::Done };
+                let Some(mapping) = files.system.map(file, page) else { return StepOutcome::Done };
                 let key = PageKey::of(file, page);
                 let place = match files.cache.find(key) {
                     Some(place) => place,
@@ -171,43 +171,43 @@ impl Host {
             }
             FileOp::WriteOut { key, class } => match self.place(key, PageState::Dirty) {
                 Some(place) => self.write(place, class, at),
-                None => Try::Done,
+                None => StepOutcome::Done,
             },
             FileOp::Await(key) => match self.place(key, PageState::Writing) {
                 Some(place) => self.wait_for_request(place, at),
-                None => Try::Done,
+                None => StepOutcome::Done,
             },
             FileOp::ReadAhead { file, page, end } => self.read_ahead(file, page..end, at),
             FileOp::Drop { file, keeps_name, from } => self.drop_pages(file, keeps_name, from, at),
         }
     }
 
-    /// Reads the first of these pages that is not there. Nobody waits for room for it.
-    fn read_ahead(&mut self, file: FileId, pages: Range<u64>, at: &mut At<'_>) -> Try {
+    /// Reads the first of these pages that is not cached. Read-ahead never waits for room.
+    fn read_ahead(&mut self, file: FileId, pages: Range<u64>, at: &mut StepContext<'_>) -> StepOutcome {
         let end = pages.end;
-        let Some(files) = self.files.as_ref().filter(|files| files.cache.has_room()) else { return Try::Done };
-        let Some((key, block)) = files.next_absent(file, pages) else { return Try::Done };
+        let Some(files) = self.files.as_ref().filter(|files| files.cache.has_room()) else { return StepOutcome::Done };
+        let Some((key, block)) = files.next_absent(file, pages) else { return StepOutcome::Done };
         if let Some(op) = self.processes[at.p].plan.front_mut() {
             *op = FileOp::ReadAhead { file, page: key.page() + 1, end };
         }
         self.read(key, block, Criticality::TimeLimited, at)
     }
 
-    /// Notes in the step of process `p` how far a read has come.
+    /// Notes the progress of a read in the step of process `p`.
     fn set_read(&mut self, p: usize, is_counted: bool, is_missed: bool) {
         if let Some(FileOp::Read { counted, missed, .. }) = self.processes[p].plan.front_mut() {
             (*counted, *missed) = (is_counted, is_missed);
         }
     }
 
-    /// Where `key` is in the cache, if it is at this.
+    /// The place of `key` in the cache, if it is in this state.
     fn place(&self, key: PageKey, state: PageState) -> Option<u32> {
         let cache = &self.files.as_ref()?.cache;
         cache.find(key).filter(|&place| cache.get(place).state == state)
     }
 
-    fn metadata(&mut self, metadata: Metadata, at: &mut At<'_>) -> Try {
-        let Some(files) = &mut self.files else { return Try::Done };
+    fn metadata(&mut self, metadata: Metadata, at: &mut StepContext<'_>) -> StepOutcome {
+        let Some(files) = &mut self.files else { return StepOutcome::Done };
         let Metadata { block, update, is_new } = metadata;
         let key = PageKey::metadata(block);
         let place = match files.cache.find(key) {
@@ -218,14 +218,14 @@ impl Host {
                 Err(busy) => return busy,
             },
         };
-        if let Some(waits) = self.wait_for_page(place, update == Some(Update::Sync), at) {
+        if let Some(waits) = self.wait_for_page(place, update == Some(MetadataUpdate::Sync), at) {
             return waits;
         }
         match update {
-            None => Try::Done,
-            Some(Update::Delayed) => self.change(place, false, at.now),
-            Some(Update::Locked) => self.change(place, true, at.now),
-            Some(Update::Sync) => {
+            None => StepOutcome::Done,
+            Some(MetadataUpdate::Delayed) => self.change(place, false, at.now),
+            Some(MetadataUpdate::Locked) => self.change(place, true, at.now),
+            Some(MetadataUpdate::Sync) => {
                 self.change(place, true, at.now);
                 if let Some(op) = self.processes[at.p].plan.front_mut() {
                     *op = FileOp::Await(key);
@@ -235,8 +235,8 @@ impl Host {
         }
     }
 
-    /// Waits until a page can be used, or also until it is not being written; `None` if that is now.
-    fn wait_for_page(&mut self, place: u32, alone: bool, at: &mut At<'_>) -> Option<Try> {
+    /// Waits until a page can be used, and with `alone` until it is not being written; `None` if that is now.
+    fn wait_for_page(&mut self, place: u32, alone: bool, at: &mut StepContext<'_>) -> Option<StepOutcome> {
         let page = *self.files.as_ref()?.cache.get(place);
         let waits = match page.state {
             PageState::Reading => true,
@@ -246,33 +246,33 @@ impl Host {
         if waits {
             return Some(self.wait_for_request(place, at));
         }
-        // It may have been read ahead, and be wanted only now.
+        // The page may have been read ahead, and be wanted only now.
         self.want_page(place, at);
         None
     }
 
-    fn wait_for_request(&mut self, place: u32, at: &mut At<'_>) -> Try {
-        self.want_page(place, at).map_or(Try::Done, Try::Wait)
+    fn wait_for_request(&mut self, place: u32, at: &mut StepContext<'_>) -> StepOutcome {
+        self.want_page(place, at).map_or(StepOutcome::Done, StepOutcome::Wait)
     }
 
-    /// Waits until a page is not under way any more, though its content is of no interest.
-    pub(super) fn wait_until_still(&mut self, place: u32, at: &mut At<'_>) -> Option<usize> {
+    /// Waits for a page's request in flight, without use of the page's content.
+    pub(super) fn wait_for_flight(&mut self, place: u32, at: &mut StepContext<'_>) -> Option<usize> {
         let request = self.files.as_ref()?.cache.get(place).request?;
         self.want_request(place, request, at)
     }
 
-    /// Process `p` wants a page. Returns its request, if that is under way.
-    fn want_page(&mut self, place: u32, at: &mut At<'_>) -> Option<usize> {
+    /// The process wants a page. Returns its request, if that is in flight.
+    fn want_page(&mut self, place: u32, at: &mut StepContext<'_>) -> Option<usize> {
         let request = self.files.as_mut()?.cache.use_page(place)?;
         self.want_request(place, request, at)
     }
 
-    /// Process `p` wants a page, whose request this is. Returns it, if it is under way.
-    fn want_request(&mut self, place: u32, request: usize, at: &mut At<'_>) -> Option<usize> {
+    /// The process wants a page, whose request this is. Returns the request, if it is in flight.
+    fn want_request(&mut self, place: u32, request: usize, at: &mut StepContext<'_>) -> Option<usize> {
         let files = self.files.as_mut()?;
         let is_first = self.requests.want(request, at.now);
-        let is_under_way = matches!(files.cache.get(place).state, PageState::Reading | PageState::Writing);
-        if is_under_way {
+        let is_in_flight = matches!(files.cache.get(place).state, PageState::Reading | PageState::Writing);
+        if is_in_flight {
             let is_complete = self.requests.get(request).complete.is_some();
             if is_first && !is_complete {
                 at.out.push(Step::Waits(SourceHandle(request as u64)));
@@ -284,31 +284,31 @@ impl Host {
         None
     }
 
-    fn change(&mut self, place: u32, locks: bool, now: Nanos) -> Try {
+    fn change(&mut self, place: u32, locks: bool, now: Nanos) -> StepOutcome {
         if let Some(files) = &mut self.files {
             files.cache.change(place, locks);
         }
-        self.rouse_syncer(now);
-        Try::Done
+        self.wake_syncer(now);
+        StepOutcome::Done
     }
 
-    /// Adds a page that is clean; if there is no room, something has to be written first.
-    fn add_page(&mut self, key: PageKey, block: u64, at: &mut At<'_>) -> Result<u32, Try> {
-        let Some(files) = &mut self.files else { return Err(Try::Done) };
+    /// Adds a clean page. Without room, a page must be written first.
+    fn add_page(&mut self, key: PageKey, block: u64, at: &mut StepContext<'_>) -> Result<u32, StepOutcome> {
+        let Some(files) = &mut self.files else { return Err(StepOutcome::Done) };
         if files.cache.has_room() {
             let (place, unwanted) = files.cache.insert(key, block);
             self.unwanted(unwanted);
             return Ok(place);
         }
-        let Some(busy) = files.cache.busy() else { return Err(Try::Done) };
+        let Some(busy) = files.cache.busy() else { return Err(StepOutcome::Done) };
         Err(match files.cache.get(busy).state {
             PageState::Dirty => self.write(busy, Criticality::TimeCritical, at),
-            _ => self.wait_until_still(busy, at).map_or(Try::Done, Try::WaitForRoom),
+            _ => self.wait_for_flight(busy, at).map_or(StepOutcome::Done, StepOutcome::WaitForRoom),
         })
     }
 
     /// Reads a page that is not in the cache.
-    fn read(&mut self, key: PageKey, block: u64, class: Criticality, at: &mut At<'_>) -> Try {
+    fn read(&mut self, key: PageKey, block: u64, class: Criticality, at: &mut StepContext<'_>) -> StepOutcome {
         match self.add_page(key, block, at) {
             Ok(place) => self.submit(place, Op::Read, class, at),
             Err(busy) => busy,
@@ -316,12 +316,12 @@ impl Host {
     }
 
     /// Writes a dirty page.
-    fn write(&mut self, place: u32, class: Criticality, at: &mut At<'_>) -> Try {
+    fn write(&mut self, place: u32, class: Criticality, at: &mut StepContext<'_>) -> StepOutcome {
         self.submit(place, Op::Write, class, at)
     }
 
-    fn submit(&mut self, place: u32, op: Op, criticality: Criticality, at: &mut At<'_>) -> Try {
-        let Some(Files { cache, system, .. }) = &mut self.files else { return Try::Done };
+    fn submit(&mut self, place: u32, op: Op, criticality: Criticality, at: &mut StepContext<'_>) -> StepOutcome {
+        let Some(CachedFileSystem { cache, system, .. }) = &mut self.files else { return StepOutcome::Done };
         let (key, block) = (cache.key(place), cache.get(place).block);
         let owner = || system.map(key.file(), key.page()).map(|mapping| mapping.block);
         debug_assert!(key.is_metadata() || owner() == Some(block), "{key:?} has block {block} no more");
@@ -340,10 +340,10 @@ impl Host {
             cpu: at.c as u16,
             handle: SourceHandle(request as u64),
         }));
-        Try::Again(self.settings.costs.submit_us)
+        StepOutcome::Again(self.settings.costs.submit_us)
     }
 
-    /// The page of a request that nobody has wanted is gone.
+    /// Releases the request of a page that left the cache unwanted.
     fn unwanted(&mut self, request: Option<usize>) {
         if let Some(request) = request {
             self.requests.release(request);
@@ -355,14 +355,14 @@ impl Host {
         let keeps = self.requests.is_unwanted(request);
         let Some(files) = &mut self.files else { return };
         let over = files.cache.completed(key, keeps);
-        // It may have been changed meanwhile.
+        // The page may have been changed meanwhile.
         let is_dirty = files.cache.dirty() > 0;
         let mut woken = std::mem::take(&mut self.woken);
         files.take_waiting(request, &mut woken);
         self.woken = woken;
         self.unwanted(over);
         if is_dirty {
-            self.rouse_syncer(now);
+            self.wake_syncer(now);
         }
         self.wake_all(now);
     }

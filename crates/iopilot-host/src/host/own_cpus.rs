@@ -1,18 +1,18 @@
-//! Processes that each have a CPU of their own.
+//! Processes that each have their own CPU.
 
 use super::{Host, HostEnd, TaskSpec};
-use crate::process::{Pending, State, Wait};
-use crate::program::{Call, Event};
+use crate::process::{Pending, ProcessState, WaitReason};
+use crate::program::{Call, ProgramEvent};
 use crate::settings::HostSettings;
 use iopilot_block::{InputError, Nanos, SourceHandle, Step};
 
 impl Host {
-    /// The tasks, each on a CPU of its own that costs nothing but what it computes, until `end`: the generators of Ganger's open and
-    /// closed models (A.2.3), and machines whose CPUs are not described.
+    /// Runs each task on its own CPU without costs, until `end`. This is for the generators of Ganger's open and closed models
+    /// (A.2.3), and for machines without a description of their CPUs.
     ///
-    /// Such a host tells nothing of CPUs: it has no report. What the CPUs add to a request are the fixed costs of the block layer,
-    /// as for other sources. That has a request as its process issued it: it does not hear that somebody begins to wait for it.
-    /// There is no CPU for children: a program that starts one ends the run, and is its failure.
+    /// Such a host has no report of its CPUs. The CPUs add the fixed costs of the block layer to a request, as for other
+    /// sources. The block layer keeps a request as it was issued: it is not told when a process begins to wait for it. Children
+    /// have no CPU: a program that starts one ends the run with a failure.
     ///
     /// # Errors
     /// If there are no tasks, or more than 65535.
@@ -24,18 +24,18 @@ impl Host {
         host.own_cpus = true;
         host.requests.count_nothing();
         for (cpu, process) in host.processes.iter_mut().enumerate() {
-            // A process goes to the CPU that it ran on last: here it is idle whenever the process can run.
+            // A process goes to the CPU that it ran on last. Here that CPU is idle whenever the process can run.
             process.last_cpu = Some(cpu);
         }
         Ok(host)
     }
 
-    /// Whether what its CPUs do is accounted for.
+    /// Whether the host accounts for its CPUs.
     pub(super) fn reports(&self) -> bool {
         !self.own_cpus
     }
 
-    /// Counts what all CPUs have done, where that is accounted for. O(CPUs).
+    /// Counts all CPUs, if the host accounts for them. O(CPUs).
     pub(super) fn count_all(&mut self, now: Nanos) {
         if !self.reports() {
             return;
@@ -49,30 +49,30 @@ impl Host {
 
     /// A process starts a child, for which there is no CPU: the workload ends.
     pub(super) fn refuse_child(&mut self) {
-        let expected = "none, as each has a CPU of its own from the beginning";
+        let expected = "none, because each process has its own CPU from the start";
         self.failure.get_or_insert_with(|| InputError::new("processes", "one that starts a child", expected));
         self.left = 0;
     }
 
-    /// Process `p` runs from now on, on its CPU.
-    pub(super) fn go_on_alone(&mut self, p: usize, now: Nanos) {
+    /// Runs process `p` on its CPU.
+    pub(super) fn resume_alone(&mut self, p: usize, now: Nanos) {
         let process = &mut self.processes[p];
         let c = process.last_cpu.unwrap_or(p);
-        process.enter(State::Running(c), now);
+        process.enter(ProcessState::Running(c), now);
         self.cpus[c].process = Some(p);
         self.schedule(c, now);
     }
 
-    /// Process `p` goes to sleep, and its CPU `c` has nothing to do.
-    pub(super) fn block_alone(&mut self, p: usize, c: usize, wait: Wait, now: Nanos) {
+    /// Puts process `p` to sleep. Its CPU `c` becomes idle.
+    pub(super) fn block_alone(&mut self, p: usize, c: usize, wait: WaitReason, now: Nanos) {
         self.count(c, now);
-        self.processes[p].enter(State::Blocked(wait), now);
+        self.processes[p].enter(ProcessState::Blocked(wait), now);
         self.cpus[c].process = None;
         self.schedule(c, now);
     }
 
-    /// The next event of the program of process `p`. If nothing is told of it, that is no wait for a request that is complete.
-    pub(super) fn next_event_of(&mut self, p: usize) -> Event {
+    /// The next event of the program of process `p`. On its own CPU, a wait for a complete request is skipped.
+    pub(super) fn next_event_of(&mut self, p: usize) -> ProgramEvent {
         let process = &mut self.processes[p];
         let mut event = process.program.next();
         while let (true, Call::Await(number)) = (self.own_cpus, &event.call) {
@@ -80,19 +80,19 @@ impl Host {
                 break;
             }
             let next = process.program.next();
-            event = Event { compute: event.compute.saturating_add(next.compute), ..next };
+            event = ProgramEvent { compute: event.compute.saturating_add(next.compute), ..next };
         }
         event
     }
 
-    /// The request in `slot` of process `p` is complete. If it is what the process would wait for next, it computes until its
-    /// next event instead. That is set anew: of the events of one moment it is then the last.
-    pub(super) fn need_not_wait(&mut self, p: usize, slot: usize, now: Nanos) {
+    /// The request in `slot` of process `p` is complete. If the process was about to wait for it, it goes on to its next event
+    /// instead. That event is scheduled again, so it comes last among the events of one time.
+    pub(super) fn skip_wait(&mut self, p: usize, slot: usize, now: Nanos) {
         if self.reports() {
             return;
         }
         let running = match self.processes[p].state {
-            State::Running(c) => Some(c),
+            ProcessState::Running(c) => Some(c),
             _ => None,
         };
         if let Some(c) = running {
@@ -114,8 +114,8 @@ impl Host {
         }
     }
 
-    /// Somebody begins to wait for the request in `slot`.
-    pub(super) fn tell_waits(&self, slot: usize, out: &mut Vec<Step>) {
+    /// Tells the block layer that a process begins to wait for the request in `slot`.
+    pub(super) fn announce_wait(&self, slot: usize, out: &mut Vec<Step>) {
         if self.reports() {
             out.push(Step::Waits(SourceHandle(slot as u64)));
         }

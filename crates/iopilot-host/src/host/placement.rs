@@ -1,48 +1,48 @@
-//! [`Placement`]: where processes run, and how they begin.
+//! [`Placement`]: where a process runs, and its state at the start.
 
 use super::Host;
-use crate::names::Names;
-use crate::process::{State, Wait};
+use crate::names::WorkloadNames;
+use crate::process::{ProcessState, WaitReason};
 use crate::program::Key;
 use iopilot_block::{InputError, Nanos};
 
-/// What a process does when a run begins (Ganger A.2.2).
+/// The state of a process when a run begins (Ganger A.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InitialState {
-    /// It is not there: it starts at its time.
+    /// It does not exist yet: it starts at its start time.
     #[default]
     New,
-    /// It is there, and waits for a CPU.
+    /// It waits for a CPU.
     Runnable,
-    /// It is on a CPU, which costs nothing.
+    /// It is on a CPU already, without cost.
     Running,
-    /// It sleeps until somebody wakes those who sleep on this.
+    /// It sleeps on this key.
     Sleeping(Key),
 }
 
-/// How a process differs from one that starts at its time, runs on any CPU, and is waited for.
+/// How a process differs from the default: it starts at its start time, runs on any CPU, and the run waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// The only CPU that it runs on, and its children; any where it is not set.
+    /// The only CPU for it and its children; any CPU if not set.
     pub cpu: Option<u16>,
-    /// What it does at time 0.
+    /// Its state at time 0.
     pub state: InitialState,
-    /// Whether the run may end without it. It then ends once all other processes have exited, external interrupts that end have
-    /// come, and each daemon waits for another process, or naps with nothing to answer.
+    /// Whether it is a daemon, without which the run may end. The run ends once all other processes have exited, all finite
+    /// sources of interrupts have ended, and each daemon waits for another process or naps with nothing to answer.
     pub is_daemon: bool,
 }
 
 impl Host {
-    /// Names what messages speak of.
-    pub fn set_names(&mut self, names: Names) {
+    /// Sets the names for messages.
+    pub fn set_names(&mut self, names: WorkloadNames) {
         self.names = names;
     }
 
-    /// Places the process `p`, by its place in the list of tasks. To be called once for each, before the run; those that run
-    /// come first, and of them those that have a CPU of their own.
+    /// Places process `p`, by its index in the list of tasks. Call it once for each process, before the run: first for running
+    /// processes, and among these first for pinned ones.
     ///
     /// # Errors
-    /// If the CPU is not there, or none is free for one that runs.
+    /// If the CPU does not exist, or no CPU is free for a running process.
     pub fn place_process(&mut self, p: usize, placement: Placement) -> Result<(), InputError> {
         let Placement { cpu, state, is_daemon } = placement;
         if let Some(cpu) = cpu {
@@ -70,14 +70,14 @@ impl Host {
                     return Err(InputError::new("state", got, "a CPU for each process that runs at the beginning"));
                 };
                 self.begin(p, Nanos::ZERO);
-                // It has been there before.
+                // It was on this CPU before the run.
                 self.cpus[c].last = Some(p);
                 self.enter(c, p, Nanos::ZERO);
             }
             InitialState::Sleeping(key) => {
                 self.begin(p, Nanos::ZERO);
-                self.meetings.sleep(key, p);
-                self.change_state(p, State::Blocked(Wait::Key(key)), Nanos::ZERO);
+                self.sync.sleep(key, p);
+                self.change_state(p, ProcessState::Blocked(WaitReason::Key(key)), Nanos::ZERO);
             }
         }
         self.agenda.set(self.appointment(p), None);

@@ -1,23 +1,23 @@
-//! What the processes of each name did with their time.
+//! How the processes of each name spent their time.
 
 use super::Host;
-use crate::life::Life;
-use crate::process::{Process, State};
+use crate::process::{HostProcess, ProcessState};
+use crate::process_times::ProcessTimes;
 use iopilot_block::{Nanos, ProcessGroup, ProcessKind};
 use std::collections::BTreeMap;
 
 impl Host {
-    /// The processes that have lived since the report began, by name and kind, in the order in which the first of each started.
+    /// The processes alive since the report began, by name and kind, in the order of the first start in each group.
     pub(super) fn process_groups(&self, now: Nanos) -> Vec<ProcessGroup> {
         let mut places: BTreeMap<(&str, ProcessKind), usize> = BTreeMap::new();
-        let mut groups: Vec<(ProcessGroup, Life)> = Vec::new();
+        let mut groups: Vec<(ProcessGroup, ProcessTimes)> = Vec::new();
         for (process, kind, life) in self.lives(now) {
             let place = *places.entry((&*process.name, kind)).or_insert(groups.len());
             if place == groups.len() {
                 let name = process.name.to_string();
                 groups.push((
                     ProcessGroup { name, kind, process: process.id.0, ..ProcessGroup::default() },
-                    Life::default(),
+                    ProcessTimes::default(),
                 ));
             }
             let (group, all) = &mut groups[place];
@@ -27,18 +27,18 @@ impl Host {
         groups.into_iter().map(|(group, life)| with_life(group, &life)).collect()
     }
 
-    /// What all processes did with their time since the report began.
-    pub(super) fn all_lives(&self, now: Nanos) -> Life {
-        let mut all = Life::default();
+    /// How all processes spent their time since the report began.
+    pub(super) fn all_lives(&self, now: Nanos) -> ProcessTimes {
+        let mut all = ProcessTimes::default();
         self.lives(now).for_each(|(.., life)| all += life);
         all
     }
 
-    fn lives(&self, now: Nanos) -> impl Iterator<Item = (&Process, ProcessKind, Life)> {
+    fn lives(&self, now: Nanos) -> impl Iterator<Item = (&HostProcess, ProcessKind, ProcessTimes)> {
         let syncer = self.files.as_ref().map(|files| files.syncer);
-        let lived = |process: &Process| match process.state {
-            State::New => false,
-            State::Exited => process.since >= self.reported_from,
+        let lived = |process: &HostProcess| match process.state {
+            ProcessState::New => false,
+            ProcessState::Exited => process.since >= self.reported_from,
             _ => true,
         };
         self.processes.iter().enumerate().filter(move |(_, process)| lived(process)).map(move |(p, process)| {
@@ -52,7 +52,7 @@ impl Host {
     }
 }
 
-fn with_life(group: ProcessGroup, life: &Life) -> ProcessGroup {
+fn with_life(group: ProcessGroup, life: &ProcessTimes) -> ProcessGroup {
     ProcessGroup {
         life_s: life.length().as_secs_f64(),
         running_s: life.running.as_secs_f64(),

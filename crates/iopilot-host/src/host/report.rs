@@ -1,18 +1,10 @@
-//! What [`Host`] says after a run.
+//! The report of [`Host`].
 
 use super::Host;
-use crate::process::Process;
+use super::task_end::TaskEnd;
+use crate::process::HostProcess;
 use crate::time_line::TimeLine;
 use iopilot_block::{AfterTasks, PageCacheReport, HostReport, Nanos, TaskReport};
-
-/// How things were when a task ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TaskEnd {
-    at: Nanos,
-    dirty: u32,
-    /// Requests that had been issued.
-    issued: u64,
-}
 
 impl Host {
     pub(super) fn report(&mut self) -> HostReport {
@@ -43,24 +35,24 @@ impl Host {
         }
     }
 
-    /// Time is `now`: what was until then has been.
+    /// Moves the clock to `now`.
     pub(super) fn go_to(&mut self, now: Nanos) {
         self.now = now;
         self.time_line.go_to(now, self.unsaved());
     }
 
-    /// Pages of the cache that are not on the disk.
+    /// Pages of the cache that differ from the disk.
     fn unsaved(&self) -> u32 {
         self.files.as_ref().map_or(0, |files| files.cache.unsaved())
     }
 
-    /// The report of the page cache, with how long processes waited for room in it.
+    /// The report of the page cache, with the waits for room in it.
     fn cache_report(&self, report: &PageCacheReport) -> PageCacheReport {
         let life = self.all_lives(self.now);
         PageCacheReport { throttled: life.throttles, throttled_s: life.throttled.as_secs_f64(), ..report.clone() }
     }
 
-    /// Begins the report anew at `now`. Tasks and requests that began before it are left out.
+    /// Restarts the report at `now`. It leaves out tasks and requests that began earlier.
     pub(super) fn restart(&mut self, now: Nanos) {
         self.count_idle(now);
         for c in 0..self.cpus.len() {
@@ -68,7 +60,7 @@ impl Host {
                 self.count(c, now);
             }
         }
-        // What a CPU does is not to be counted in two pieces: rounding would move its end.
+        // A CPU's work is not counted in two parts here: rounding would move its end. So a copy is counted.
         let mut copy = self.clone();
         (0..copy.cpus.len()).for_each(|c| copy.count(c, now));
         (self.reported_from, self.unreported) = (now, copy.totals);
@@ -100,12 +92,12 @@ impl Host {
     }
 
     /// The report of a task that exits at `now`.
-    fn task_report(&self, process: &Process, now: Nanos) -> TaskReport {
+    fn task_report(&self, process: &HostProcess, now: Nanos) -> TaskReport {
         let passed = self.totals - process.before;
         debug_assert_eq!(
             passed.sum().0,
             self.cpus.len() as u64 * now.since(process.started).0,
-            "all time is something: {passed:?}"
+            "all time is accounted for: {passed:?}"
         );
         TaskReport {
             name: process.name.to_string(),

@@ -13,7 +13,7 @@ fn a_run_ends_with_its_tasks_and_again_when_all_is_on_the_disk() {
     let run = run(HostSettings::free(1), disk(0), vec![vec![file(create), file(write)]], ms(1));
     let report = &run.report;
     assert_eq!(report.tasks_end_s, Some(report.tasks[0].elapsed_s));
-    // Ten pages, the block of the group, the names of the directory, and its inode.
+    // Ten pages, the group descriptor, the directory's names, and its inode.
     assert_eq!(report.after_tasks, Some(AfterTasks { dirty_pages: 13, requests: 13 }));
     let last = run.served.iter().map(|served| served.completed).max().unwrap();
     assert!((report.elapsed_s - last.as_secs_f64()).abs() < 1e-9, "{} and {last}", report.elapsed_s);
@@ -30,7 +30,7 @@ fn a_run_ends_with_its_tasks_and_again_when_all_is_on_the_disk() {
 }
 
 #[test]
-fn who_waits_for_room_is_throttled() {
+fn waiting_for_room_is_throttling() {
     let cache = CacheSettings::of_1995(1 << 20);
     let settings = HostSettings { cache, ..HostSettings::free(1) };
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 1000 * BLOCK_BYTES };
@@ -45,16 +45,17 @@ fn who_waits_for_room_is_throttled() {
 }
 
 #[test]
-fn processes_of_one_name_are_one_line() {
+fn processes_of_one_name_are_one_group() {
     let child = |number| {
         let class = Criticality::TimeCritical;
         let (lba, sectors, flags) = (Lba(8 * number), Sectors(8), iopilot_block::Flags::empty());
         let read = Call::Io(RawIo { number: 0, op: Op::Read, lba, sectors, flags, class });
-        let program = Script::new(vec![Event::after(ms(2), read), Event::after(ms(1), Call::Exit)]).into();
+        let program =
+            Script::new(vec![ProgramEvent::after(ms(2), read), ProgramEvent::after(ms(1), Call::Exit)]).into();
         let child = Child { number, name: "child".into(), program, first: false, holds_parent: false, is_task: false };
-        Event::after(ms(1), Call::Fork(child))
+        ProgramEvent::after(ms(1), Call::Fork(child))
     };
-    let wait = || Event::after(Nanos::ZERO, Call::Wait(None));
+    let wait = || ProgramEvent::after(Nanos::ZERO, Call::Wait(None));
     let events = vec![child(1), child(2), child(3), wait(), wait(), wait()];
     let run = run(HostSettings::free(1), disk(0), vec![events], ms(5));
     let [task, _, children] = &run.report.processes[..] else { panic!("{:?}", run.report.processes) };
@@ -68,9 +69,10 @@ fn processes_of_one_name_are_one_line() {
 }
 
 #[test]
-fn what_was_before_a_new_report_does_not_count() {
+fn a_restarted_report_leaves_out_earlier_work() {
     let write = FileCall::Write { file: FILE, offset: 0, bytes: 400 * BLOCK_BYTES };
-    let events = vec![file(write), Event::after(ms(700), Call::Nap(ms(2000))), Event::after(ms(300), Call::Exit)];
+    let events =
+        vec![file(write), ProgramEvent::after(ms(700), Call::Nap(ms(2000))), ProgramEvent::after(ms(300), Call::Exit)];
     let settings = HostSettings { cache: CacheSettings::of_1995(1 << 20), ..HostSettings::of(Preset::Y1995, 1) };
     let whole = run(settings.clone(), disk(0), vec![events.clone()], ms(4)).report;
     let mut host = host(settings, disk(0), vec![events]);

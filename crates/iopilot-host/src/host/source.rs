@@ -2,9 +2,9 @@
 
 use super::calls::NEXT_CALL;
 use super::{END, FIRST_CPU, Host};
-use crate::cpu::Task;
-use crate::process::{State, Wait};
-use crate::totals::Use;
+use crate::cpu::KernelWorkKind;
+use crate::process::{ProcessState, WaitReason};
+use crate::totals::CpuUse;
 use iopilot_block::{HostReport, InputError, Nanos, Op, ProcessId, Source, SourceHandle, Step};
 
 impl Source for Host {
@@ -28,12 +28,12 @@ impl Source for Host {
             };
             match task.checked_sub(first_process) {
                 None if task == END => self.stop_all(now),
-                None => self.look(task - FIRST_CPU, now, out),
-                // It says that it has exited.
-                Some(p) if self.processes[p].state == State::Exited => {}
+                None => self.finish_item(task - FIRST_CPU, now, out),
+                // An exited process only reports its exit.
+                Some(p) if self.processes[p].state == ProcessState::Exited => {}
                 Some(p) => {
                     let process = &mut self.processes[p];
-                    if process.state == State::New {
+                    if process.state == ProcessState::New {
                         (process.since, process.started) = (now, now);
                         self.begin(p, now);
                     }
@@ -61,7 +61,7 @@ impl Source for Host {
         let c = self.interrupt_cpu(self.requests.get(slot).cpu);
         self.interrupts += 1;
         let state = self.processes[self.requests.get(slot).process].state;
-        let waits = matches!(state, State::Blocked(Wait::Request(s)) if s == slot)
+        let waits = matches!(state, ProcessState::Blocked(WaitReason::Request(s)) if s == slot)
             || self.files.as_ref().is_some_and(|files| files.is_waited_for(slot));
         let costs = &self.settings.costs;
         let irqs = match (self.requests.get(slot).op, self.cache_hit) {
@@ -73,7 +73,7 @@ impl Source for Host {
         let costs = &self.settings.costs;
         let left = self.cost(costs.irq_us + if waits { costs.wake_us } else { 0.0 });
         if left > Nanos::ZERO {
-            return self.push_work(c, left, Task::Completion(slot), Use::Kernel, now);
+            return self.push_work(c, left, KernelWorkKind::Completion(slot), CpuUse::Kernel, now);
         }
         self.handled_at_once(slot, now);
     }
@@ -83,23 +83,23 @@ impl Source for Host {
         let process = &mut self.processes[p];
         process.is_stuck_in_submission = true;
         if process.last_issue == Some(now) && process.left == NEXT_CALL {
-            // Its sleep separates them.
+            // Its sleep separates the two requests.
             process.left = Nanos::ZERO;
         }
-        if matches!(self.processes[p].state, State::Running(_) | State::Runnable) {
-            self.block(p, Wait::Submission, now);
+        if matches!(self.processes[p].state, ProcessState::Running(_) | ProcessState::Runnable) {
+            self.block(p, WaitReason::Submission, now);
         }
     }
 
     fn unblocked(&mut self, process: ProcessId, now: Nanos) {
         let Some(&p) = self.by_id.get(&process) else { return };
         self.processes[p].is_stuck_in_submission = false;
-        if self.processes[p].state == State::Blocked(Wait::Submission) {
+        if self.processes[p].state == ProcessState::Blocked(WaitReason::Submission) {
             self.wake(p, now);
         }
     }
 
-    /// What completes is an interrupt. The host times it itself, but where its CPUs cost nothing by definition.
+    /// A completion is an interrupt, which the host times itself, except where its CPUs are free of costs.
     fn thinks_from_block_layer(&self) -> bool {
         self.reports()
     }

@@ -1,31 +1,32 @@
-//! Who waits at the end of a run for what cannot happen any more.
+//! Processes that still wait at the end of a run.
 
 use super::Host;
-use crate::process::{State, Wait};
+use crate::process::{ProcessState, WaitReason};
 use crate::program::Key;
 use iopilot_block::InputError;
 
 impl Host {
-    /// Process `p` gives back a lock that it does not have: the workload ends.
+    /// Process `p` releases a lock that it does not hold: the workload ends.
     pub(super) fn fail_unlock(&mut self, p: usize, key: Key) {
-        let holder = self.meetings.holder(key).map_or("nobody has".to_owned(), |p| format!("{} has", self.who(p)));
+        let holder = self.sync.holder(key).map_or("nobody has".to_owned(), |p| format!("{} has", self.name_of(p)));
         let got = format!("unlock of {}, which {holder}", self.names.key(key));
-        let error = InputError::new(format!("process {}", self.who(p)), got, "a lock that it has");
+        let error = InputError::new(format!("process {}", self.name_of(p)), got, "a lock that it holds");
         self.failure.get_or_insert(error);
         self.left = 0;
     }
 
-    fn who(&self, p: usize) -> String {
+    fn name_of(&self, p: usize) -> String {
         format!("{} ({})", self.processes[p].name, self.processes[p].id)
     }
 
-    /// Who sleeps although nothing can wake it; `None` where nobody does, or something is still to happen.
+    /// An error that names the processes that sleep though nothing can wake them; `None` without any, or while events are
+    /// pending.
     pub(super) fn stuck(&self) -> Option<InputError> {
         if self.agenda.next().is_some() || self.externals.next().is_some() {
             return None;
         }
         let sleepers: Vec<usize> = (0..self.processes.len()).filter(|&p| self.is_stuck(p)).collect();
-        let waits = |p: &usize| Some(format!("{} waits {}", self.who(*p), self.why(*p)?));
+        let waits = |p: &usize| Some(format!("{} waits {}", self.name_of(*p), self.why(*p)?));
         if let Some(cycle) = sleepers.iter().find_map(|&p| self.cycle_from(p)) {
             let all: Vec<String> = cycle.iter().filter_map(waits).collect();
             let expected = format!("an order in which all can go on, as {}", all.join(", "));
@@ -33,48 +34,48 @@ impl Host {
         }
         let all: Vec<String> = sleepers.iter().filter_map(waits).collect();
         let expected = format!("a wake-up, as {}", all.join(", "));
-        (!all.is_empty()).then(|| InputError::new("processes", "nothing more that can happen", expected))
+        (!all.is_empty()).then(|| InputError::new("processes", "no event that is left", expected))
     }
 
-    /// Whether a process waits for what should have happened: a daemon may wait for more to do.
+    /// Whether the wait of process `p` is an error. A daemon may wait for more work.
     fn is_stuck(&self, p: usize) -> bool {
         let process = &self.processes[p];
         match process.state {
-            State::Blocked(Wait::Key(_) | Wait::Child(_)) => !process.is_daemon,
-            State::Blocked(Wait::Channel(key)) => !process.is_daemon || self.meetings.wants_room(key, p),
-            State::Blocked(Wait::Lock(_)) => !process.is_daemon || self.is_lost(p),
+            ProcessState::Blocked(WaitReason::Key(_) | WaitReason::Child(_)) => !process.is_daemon,
+            ProcessState::Blocked(WaitReason::Channel(key)) => !process.is_daemon || self.sync.wants_room(key, p),
+            ProcessState::Blocked(WaitReason::Lock(_)) => !process.is_daemon || self.is_lost(p),
             _ => false,
         }
     }
 
-    /// Whether the lock that `p` waits for never comes: its holder has exited, or waits for `p`. A holder that waits for work gives
-    /// it back once there is some.
+    /// Whether `p` can never get the lock that it waits for: its holder has exited, or waits for `p`. A holder that waits for
+    /// work releases the lock once work comes.
     fn is_lost(&self, p: usize) -> bool {
         let mut holder = p;
         for _ in 0..self.processes.len() {
             match self.waits_for(holder) {
                 Some(next) => holder = next,
-                None => return self.processes[holder].state == State::Exited,
+                None => return self.processes[holder].state == ProcessState::Exited,
             }
         }
         true
     }
 
     fn why(&self, p: usize) -> Option<String> {
-        let State::Blocked(wait) = self.processes[p].state else { return None };
+        let ProcessState::Blocked(wait) = self.processes[p].state else { return None };
         let name = |key| self.names.key(key);
         match wait {
-            Wait::Key(key) => Some(format!("for a wake-up on {}", name(key))),
-            Wait::Lock(key) => {
-                let holder = self.meetings.holder(key).map(|p| format!(" of {}{}", self.who(p), self.gone(p)));
+            WaitReason::Key(key) => Some(format!("for a wake-up on {}", name(key))),
+            WaitReason::Lock(key) => {
+                let holder = self.sync.holder(key).map(|p| format!(" of {}{}", self.name_of(p), self.gone(p)));
                 Some(format!("for lock {}{}", name(key), holder.unwrap_or_default()))
             }
-            Wait::Channel(key) if self.meetings.wants_room(key, p) => {
+            WaitReason::Channel(key) if self.sync.wants_room(key, p) => {
                 Some(format!("for room in channel {}", name(key)))
             }
-            Wait::Channel(key) => Some(format!("for channel {}", name(key))),
-            Wait::Child(which) => {
-                let child = self.child_of(p, which).map(|child| format!("child {}", self.who(child)));
+            WaitReason::Channel(key) => Some(format!("for channel {}", name(key))),
+            WaitReason::Child(which) => {
+                let child = self.child_of(p, which).map(|child| format!("child {}", self.name_of(child)));
                 Some(format!("for {}", child.unwrap_or_else(|| "a child".to_owned())))
             }
             _ => None,
@@ -82,27 +83,27 @@ impl Host {
     }
 
     fn gone(&self, p: usize) -> &'static str {
-        if self.processes[p].state == State::Exited { ", which has exited" } else { "" }
+        if self.processes[p].state == ProcessState::Exited { ", which has exited" } else { "" }
     }
 
     fn child_of(&self, p: usize, which: Option<u64>) -> Option<usize> {
         (0..self.processes.len()).find(|&child| {
             let process = &self.processes[child];
-            let is_child = process.parent == Some(p) && process.state != State::Exited;
+            let is_child = process.parent == Some(p) && process.state != ProcessState::Exited;
             is_child && which.is_none_or(|wanted| wanted == process.number)
         })
     }
 
-    /// The one process that `p` waits for, where only one can help it.
+    /// The process that `p` waits for, if only one can end its wait.
     fn waits_for(&self, p: usize) -> Option<usize> {
         match self.processes[p].state {
-            State::Blocked(Wait::Lock(key)) => self.meetings.holder(key),
-            State::Blocked(Wait::Child(which)) => self.child_of(p, which),
+            ProcessState::Blocked(WaitReason::Lock(key)) => self.sync.holder(key),
+            ProcessState::Blocked(WaitReason::Child(which)) => self.child_of(p, which),
             _ => None,
         }
     }
 
-    /// Processes each of which waits for the next, and the last for the first, which is `p`.
+    /// A cycle of processes that starts at `p`: each waits for the next, and the last waits for `p`.
     fn cycle_from(&self, p: usize) -> Option<Vec<usize>> {
         let mut cycle = vec![p];
         while let Some(next) = self.waits_for(*cycle.last()?) {

@@ -1,9 +1,9 @@
-//! Processes on CPUs, above a disk whose every time is known.
+//! Tests of processes on CPUs, above a disk with known times.
 
 use super::*;
 use crate::costs::{Costs, Preset};
 use crate::cpu_scheduler::CpuScheduler;
-use crate::program::{Call, Child, Event, RawIo, Script};
+use crate::program::{Call, Child, ProgramEvent, RawIo, Script};
 use crate::settings::{IdleLoop, InterruptCpu};
 use iopilot_block::{Criticality, EventQueue, Flags, HostReport, HostTimes, Lba, Op, ProcessGroup, Sectors, Source};
 use proptest::prelude::*;
@@ -23,11 +23,11 @@ pub(super) fn read(number: u64) -> Call {
     io(number, Op::Read, Criticality::TimeCritical)
 }
 
-pub(super) fn task(name: &str, events: Vec<Event>) -> TaskSpec {
+pub(super) fn task(name: &str, events: Vec<ProgramEvent>) -> TaskSpec {
     TaskSpec { name: name.into(), program: Script::new(events).into(), start: Nanos::ZERO, is_task: true }
 }
 
-/// What came of a run.
+/// The results of a run.
 pub(super) struct Run {
     pub(super) report: HostReport,
     /// When each request was issued.
@@ -37,7 +37,7 @@ pub(super) struct Run {
     pub(super) end: Nanos,
 }
 
-/// Runs it above a disk that serves everything in `service`, all at once.
+/// Runs the tasks above a disk that serves every request in `service`, all in parallel.
 pub(super) fn run(settings: HostSettings, tasks: Vec<TaskSpec>, service: Nanos) -> Run {
     run_host(Host::new(settings, tasks, &[], HostEnd::NEVER).unwrap(), service)
 }
@@ -57,8 +57,8 @@ fn run_host(mut host: Host, service: Nanos) -> Run {
             continue;
         }
         host.advance(now, &mut steps);
-        let is_left_waiting = host.processes.iter().any(|process| process.state == State::Runnable);
-        assert!(!is_left_waiting || !host.cpus.iter().any(Cpu::is_idle), "a CPU is idle, and somebody could run");
+        let is_left_waiting = host.processes.iter().any(|process| process.state == ProcessState::Runnable);
+        assert!(!is_left_waiting || !host.cpus.iter().any(Cpu::is_idle), "a CPU is idle while a process is runnable");
         for step in steps.drain(..) {
             match step {
                 Step::Request(arrival) => {
@@ -72,23 +72,23 @@ fn run_host(mut host: Host, service: Nanos) -> Run {
     }
     let stuck = host.failure().map(|e| e.to_string());
     let report = host.report();
-    // On CPUs of their own nothing is counted.
+    // A host with a CPU for each process counts nothing.
     if host.reports() {
         assert_adds_up(&host, &report);
     }
     Run { report, issued, waited_for, stuck, end: now }
 }
 
-/// All time of each interval, and of each process, is something.
+/// Asserts that all time of each interval, and of each process, is accounted for.
 #[track_caller]
 pub(super) fn assert_adds_up(host: &Host, report: &HostReport) {
-    let mut all = Totals::default();
+    let mut all = CpuTotals::default();
     for (length, times) in host.time_line.intervals(host.now) {
         assert_eq!(times.sum().0, length.0 * host.cpus.len() as u64, "{times:?}");
         all += *times;
     }
-    // What a CPU was doing when the report began anew is divided a little differently.
-    let near = |of: fn(&Totals) -> Nanos| of(&all).0.abs_diff(of(&(host.totals - host.unreported)).0) < 10;
+    // The work of a CPU at a restart of the report is divided with a small rounding difference.
+    let near = |of: fn(&CpuTotals) -> Nanos| of(&all).0.abs_diff(of(&(host.totals - host.unreported)).0) < 10;
     assert!(near(|t| t.process) && near(|t| t.kernel) && near(|t| t.false_computation), "{all:?}");
     assert!(near(|t| t.false_idle) && near(|t| t.idle), "{all:?}");
     let sum = |of: fn(&ProcessGroup) -> f64| report.processes.iter().map(of).sum::<f64>();
@@ -106,7 +106,7 @@ fn times(computation_s: f64, false_idle_s: f64) -> HostTimes {
 
 #[test]
 fn a_process_that_waits_for_a_read_leaves_the_cpu_falsely_idle() {
-    let events = vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
+    let events = vec![ProgramEvent::after(ms(10), read(1)), ProgramEvent::after(ms(10), Call::Exit)];
     let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
     assert_eq!((run.issued, run.end), (vec![ms(10)], ms(25)));
     assert_eq!(run.report.tasks[0].times, times(0.020, 0.005));
@@ -116,9 +116,9 @@ fn a_process_that_waits_for_a_read_leaves_the_cpu_falsely_idle() {
 
 #[test]
 fn another_process_computes_meanwhile() {
-    let reader = vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
-    let computes = vec![Event::after(ms(20), Call::Exit)];
-    // The reader begins, computes until 10, waits until 15; the other computes from 10 on, to 30.
+    let reader = vec![ProgramEvent::after(ms(10), read(1)), ProgramEvent::after(ms(10), Call::Exit)];
+    let computes = vec![ProgramEvent::after(ms(20), Call::Exit)];
+    // The reader computes until 10 ms and waits until 15; the other process computes from 10 to 30.
     let run = run(HostSettings::free(1), vec![task("reader", reader), task("computes", computes)], ms(5));
     let [computes, reader] = &run.report.tasks[..] else { panic!("two tasks") };
     assert_eq!((&*computes.name, computes.elapsed_s, computes.runnable_s), ("computes", 0.030, 0.010));
@@ -128,8 +128,8 @@ fn another_process_computes_meanwhile() {
 
 #[test]
 fn a_process_that_may_preempt_does_not_wait_for_the_other() {
-    let reader = vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
-    let computes = vec![Event::after(ms(20), Call::Exit)];
+    let reader = vec![ProgramEvent::after(ms(10), read(1)), ProgramEvent::after(ms(10), Call::Exit)];
+    let computes = vec![ProgramEvent::after(ms(20), Call::Exit)];
     let settings = HostSettings { io_preempts: true, ..HostSettings::free(1) };
     let run = run(settings, vec![task("reader", reader), task("computes", computes)], ms(5));
     let elapsed: Vec<_> = run.report.tasks.iter().map(|task| (&*task.name, task.elapsed_s)).collect();
@@ -137,8 +137,8 @@ fn a_process_that_may_preempt_does_not_wait_for_the_other() {
 }
 
 #[test]
-fn those_who_compute_take_turns_of_a_quantum() {
-    let computes = |n| vec![Event::after(ms(n), Call::Exit)];
+fn computing_processes_take_turns_of_a_quantum() {
+    let computes = |n| vec![ProgramEvent::after(ms(n), Call::Exit)];
     let one = run(HostSettings::free(1), vec![task("a", computes(250)), task("b", computes(150))], MS);
     // a 0-100, b 100-200, a 200-300, b 300-350, a 350-400.
     let elapsed: Vec<_> = one.report.tasks.iter().map(|task| (&*task.name, task.elapsed_s)).collect();
@@ -150,12 +150,12 @@ fn those_who_compute_take_turns_of_a_quantum() {
 
 #[test]
 fn a_fast_cpu_takes_less_time_and_the_clock_more() {
-    let computes = || vec![task("a", vec![Event::after(ms(100), Call::Exit)])];
+    let computes = || vec![task("a", vec![ProgramEvent::after(ms(100), Call::Exit)])];
     let fast = HostSettings { speed: 4.0, ..HostSettings::free(1) };
     assert_eq!(run(fast, computes(), MS).end, ms(25));
     let costs = Costs { hz: 100, tick_us: 1000.0, ..Costs::FREE };
     let ticking = run(HostSettings { costs, ..HostSettings::free(1) }, computes(), MS);
-    // A tenth of the time is the clock's.
+    // Clock interrupts take a tenth of the time.
     assert!((ticking.end.as_secs_f64() - 0.1 / 0.9).abs() < 1e-8, "{}", ticking.end);
     assert!((ticking.report.times.other_s - 0.1 / 9.0).abs() < 1e-8);
     assert_eq!(ticking.report.ticks, 11);
@@ -165,12 +165,13 @@ fn a_fast_cpu_takes_less_time_and_the_clock_more() {
 fn what_a_wait_costs_is_false_computation() {
     let costs = Costs { switch_us: 20.0, block_us: 15.0, wake_us: 15.0, refill_us: 10.0, irq_us: 275.0, ..Costs::FREE };
     let settings = HostSettings { costs, ..HostSettings::free(1) };
-    let reader = || vec![Event::after(ms(10), read(1)), Event::after(ms(10), Call::Exit)];
+    let reader = || vec![ProgramEvent::after(ms(10), read(1)), ProgramEvent::after(ms(10), Call::Exit)];
     let alone = run(settings.clone(), vec![task("a", reader())], ms(5)).report;
-    // At the start it enters an empty CPU; it goes on where it was, as nobody else has run.
+    // At the start it enters an empty CPU. Later it resumes without a switch, because no other process has run.
     assert_eq!(alone.context_switches, 1);
     assert!((alone.tasks[0].times.false_computation_s - 15e-6).abs() < 1e-12, "{alone:?}");
-    let two = run(settings, vec![task("a", reader()), task("b", vec![Event::after(ms(100), Call::Exit)])], ms(5));
+    let two =
+        run(settings, vec![task("a", reader()), task("b", vec![ProgramEvent::after(ms(100), Call::Exit)])], ms(5));
     assert_eq!(two.report.context_switches, 4);
     let falsely = two.report.times.false_computation_s;
     assert!((falsely - 45e-6).abs() < 1e-12, "{falsely}: once to sleep, once in again");
@@ -180,12 +181,12 @@ fn what_a_wait_costs_is_false_computation() {
 fn a_request_that_is_wanted_late_is_satisfied_and_one_wanted_early_is_waited_for() {
     let prefetch = |number| io(number, Op::Read, Criticality::TimeLimited);
     let events = vec![
-        Event::after(ms(1), prefetch(1)),
-        Event::after(ms(8), Call::Await(1)),
-        Event::after(ms(1), prefetch(2)),
-        Event::after(ms(2), Call::Await(2)),
-        Event::after(ms(1), prefetch(3)),
-        Event::after(ms(9), Call::Exit),
+        ProgramEvent::after(ms(1), prefetch(1)),
+        ProgramEvent::after(ms(8), Call::Await(1)),
+        ProgramEvent::after(ms(1), prefetch(2)),
+        ProgramEvent::after(ms(2), Call::Await(2)),
+        ProgramEvent::after(ms(1), prefetch(3)),
+        ProgramEvent::after(ms(9), Call::Exit),
     ];
     let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
     let limits = run.report.limits;
@@ -196,14 +197,14 @@ fn a_request_that_is_wanted_late_is_satisfied_and_one_wanted_early_is_waited_for
 }
 
 #[test]
-fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() {
+fn processes_on_their_own_cpus_do_not_wait_and_have_no_report() {
     let prefetch = io(2, Op::Read, Criticality::TimeLimited);
     let events = || {
         vec![
-            Event::after(ms(10), read(1)),
-            Event::after(ms(10), prefetch.clone()),
-            Event::after(ms(2), Call::Await(2)),
-            Event::after(ms(1), Call::Exit),
+            ProgramEvent::after(ms(10), read(1)),
+            ProgramEvent::after(ms(10), prefetch.clone()),
+            ProgramEvent::after(ms(2), Call::Await(2)),
+            ProgramEvent::after(ms(1), Call::Exit),
         ]
     };
     let late = TaskSpec { start: ms(3), ..task("late", events()) };
@@ -214,70 +215,70 @@ fn on_cpus_of_their_own_processes_wait_for_nobody_and_nothing_is_told_of_them() 
     assert!(!host.thinks_from_block_layer());
     assert_eq!((host.waiting(), host.host_report(), host.lateness()), (None, None, None));
     let run = run_host(host, ms(5));
-    // 10 ms, then 5 of the read, 10 ms, then 2 and the 3 that are left of the other read, 1 ms.
+    // 10 ms, then 5 of the read, 10 ms, then 2 and the remaining 3 of the other read, 1 ms.
     assert_eq!(run.issued, [10, 10, 13, 25, 25, 28].map(ms));
     assert_eq!((run.end, run.stuck), (ms(3 + 31), None));
     assert!(run.waited_for.is_empty() && run.report.tasks.is_empty());
     assert!(Host::on_own_cpus(Vec::new(), HostEnd::NEVER).is_err());
     let program = Script::new(vec![]).into();
     let child = Child { number: 1, name: "c".into(), program, first: false, holds_parent: false, is_task: false };
-    let parent = task("parent", vec![Event::after(ms(1), Call::Fork(child)), Event::after(ms(9), Call::Exit)]);
+    let parent =
+        task("parent", vec![ProgramEvent::after(ms(1), Call::Fork(child)), ProgramEvent::after(ms(9), Call::Exit)]);
     let refused = run_host(Host::on_own_cpus(vec![parent], HostEnd::NEVER).unwrap(), ms(5));
     assert_eq!(refused.end, ms(1));
     assert!(refused.stuck.unwrap().starts_with("processes: got one that starts a child"));
 }
 
 #[test]
-fn requests_without_computation_between_them_are_separate_moments_unless_a_wait_separates_them() {
-    let aside = |number| Event::after(Nanos::ZERO, io(number, Op::Write, Criticality::TimeNonCritical));
-    let waits = |number| Event::after(Nanos::ZERO, read(number));
-    let events = vec![aside(1), aside(2), waits(3), waits(4), aside(5), Event::after(ms(1), Call::Await(5)), aside(6)];
+fn requests_without_computation_between_them_have_distinct_times_unless_a_wait_separates_them() {
+    let aside = |number| ProgramEvent::after(Nanos::ZERO, io(number, Op::Write, Criticality::TimeNonCritical));
+    let waits = |number| ProgramEvent::after(Nanos::ZERO, read(number));
+    let events =
+        vec![aside(1), aside(2), waits(3), waits(4), aside(5), ProgramEvent::after(ms(1), Call::Await(5)), aside(6)];
     let run = run(HostSettings::free(1), vec![task("a", events)], ms(5));
     let ns: Vec<u64> = run.issued.iter().map(|at| at.0).collect();
-    // The fifth is complete when it is awaited, after the millisecond and four more.
+    // The fifth request is complete after the millisecond and four more of waiting.
     let third = 2 + ms(5).0;
     assert_eq!(ns[..5], [0, 1, 2, third, third + ms(5).0]);
     assert_eq!(ns[5], third + ms(10).0);
 }
 
 #[test]
-fn processes_meet_at_channels_locks_and_children() {
+fn processes_wait_for_channels_locks_and_children() {
     let child = |number, events| {
         let program = Script::new(events).into();
         Call::Fork(Child { number, name: "child".into(), program, first: false, holds_parent: false, is_task: false })
     };
     let producer = vec![
-        Event::after(ms(2), Call::Put { channel: 1, bytes: 10 }),
-        Event::after(ms(1), Call::Lock(5)),
-        Event::after(ms(3), Call::Unlock(5)),
+        ProgramEvent::after(ms(2), Call::Put { channel: 1, bytes: 10 }),
+        ProgramEvent::after(ms(1), Call::Lock(5)),
+        ProgramEvent::after(ms(3), Call::Unlock(5)),
     ];
     let events = vec![
-        Event::after(Nanos::ZERO, child(1, producer)),
-        Event::after(Nanos::ZERO, Call::Get { channel: 1, bytes: 10 }),
-        Event::after(ms(2), Call::Lock(5)),
-        Event::after(ms(1), Call::Unlock(5)),
-        Event::after(Nanos::ZERO, Call::Wait(None)),
-        Event::after(ms(1), Call::Nap(ms(4))),
+        ProgramEvent::after(Nanos::ZERO, child(1, producer)),
+        ProgramEvent::after(Nanos::ZERO, Call::Get { channel: 1, bytes: 10 }),
+        ProgramEvent::after(ms(2), Call::Lock(5)),
+        ProgramEvent::after(ms(1), Call::Unlock(5)),
+        ProgramEvent::after(Nanos::ZERO, Call::Wait(None)),
+        ProgramEvent::after(ms(1), Call::Nap(ms(4))),
     ];
     let run = run(HostSettings::free(2), vec![task("parent", events)], MS);
-    // Bytes at 2; the lock is the child's from 3 to 6, the parent's until 7; a nap from 8 to 12.
+    // The bytes come at 2 ms. The child has the lock from 3 to 6, the parent until 7. The nap lasts from 8 to 12.
     assert_eq!((run.end, run.stuck), (ms(12), None));
     let all = run.report.tasks[0].times;
     assert!((all.computation_s - 0.010).abs() < 1e-12, "with the child's: {all:?}");
 }
 
 #[test]
-fn who_is_never_woken_is_named() {
-    let run = run(HostSettings::free(1), vec![task("sleeper", vec![Event::after(MS, Call::Sleep(7))])], MS);
+fn a_process_that_is_never_woken_is_named() {
+    let run = run(HostSettings::free(1), vec![task("sleeper", vec![ProgramEvent::after(MS, Call::Sleep(7))])], MS);
     assert_eq!(
         run.stuck.as_deref(),
-        Some(
-            "processes: got nothing more that can happen, expected a wake-up, as sleeper (1000) waits for a wake-up on 7"
-        )
+        Some("processes: got no event that is left, expected a wake-up, as sleeper (1000) waits for a wake-up on 7")
     );
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = ProgramEvent> {
     let class =
         prop::sample::select(vec![Criticality::TimeCritical, Criticality::TimeLimited, Criticality::TimeNonCritical]);
     let call = prop_oneof![
@@ -291,14 +292,14 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Call::Fork(Child {
             number: 1,
             name: "child".into(),
-            program: Script::new(vec![Event::after(MS, read(1))]).into(),
+            program: Script::new(vec![ProgramEvent::after(MS, read(1))]).into(),
             first: true,
             holds_parent: false,
             is_task: false,
         })),
         1 => Just(Call::Wait(None)),
     ];
-    (0u64..3_000_000, call).prop_map(|(compute, call)| Event::after(Nanos(compute), call))
+    (0u64..3_000_000, call).prop_map(|(compute, call)| ProgramEvent::after(Nanos(compute), call))
 }
 
 fn settings() -> impl Strategy<Value = HostSettings> {
@@ -311,7 +312,7 @@ fn settings() -> impl Strategy<Value = HostSettings> {
         prop::sample::select(interrupt_cpus),
         prop::sample::select(vec![IdleLoop::Process, IdleLoop::Last]),
     );
-    // On slow CPUs also long turns are used up.
+    // On slow CPUs, long turns are used up, too.
     let speed = prop::sample::select(vec![1.0, 0.1]);
     (1u16..4, speed, choices, any::<bool>(), any::<bool>()).prop_map(
         |(cpus, speed, (preset, scheduler, interrupt_cpu, idle_loop), io_preempts, kernel_preemption)| HostSettings {
@@ -329,20 +330,19 @@ fn settings() -> impl Strategy<Value = HostSettings> {
 }
 
 proptest! {
-    /// Whatever processes do on however many CPUs, and however they share them: all time is something (asserted at the end of
-    /// every task), every request is served once, all tasks end, no CPU idles while somebody waits for one, and the same comes
-    /// out again.
+    /// For any processes, CPUs and schedulers: all time is accounted for (asserted at the end of every task), every request is
+    /// served once, all tasks end, and no CPU idles while a process waits for one. A second run gives the same results.
     #[test]
     fn all_time_is_accounted_for(
         scripts in prop::collection::vec(prop::collection::vec(event(), 0..25), 1..6),
         settings in settings(),
         service in 0u64..10_000_000,
     ) {
-        let requests = |events: &Vec<Event>| events.iter().filter(|e| matches!(e.call, Call::Io(_) | Call::Fork(_))).count();
+        let requests = |events: &Vec<ProgramEvent>| events.iter().filter(|e| matches!(e.call, Call::Io(_) | Call::Fork(_))).count();
         let all: usize = scripts.iter().map(requests).sum();
         let tasks = || scripts.iter().map(|events| task("t", events.clone())).collect::<Vec<_>>();
         let first = run(settings.clone(), tasks(), Nanos(service));
-        // Puts may find no room, as nobody takes anything out.
+        // Puts may find no room, because no process takes anything out.
         let stuck = first.stuck.is_some();
         prop_assert!(stuck || first.report.tasks.len() == scripts.len());
         prop_assert!(stuck || first.issued.len() == all);

@@ -1,26 +1,26 @@
-//! [`Fair`]: the completely fair scheduler of Linux 2.6.23 to 6.5, of processes of equal weight.
+//! [`Fair`]: the completely fair scheduler of Linux 2.6.23 to 6.5, for processes of equal weight.
 //!
-//! Each CPU has a queue in order of *virtual run time*: how long each process has run. The one with the least runs, for its share
-//! of a latency, in which all of the queue run once. A process that has slept is placed half a latency before the others, so
-//! that it soon runs and cannot hoard; a new one a share behind. A woken process pre-empts who is ahead of it by more than the
-//! wake-up granularity. A CPU that would be idle pulls from the longest queue.
+//! Each CPU has a queue in order of *virtual run time*: how long each process has run. The process with the least runs for its
+//! share of a latency, the period in which all of the queue run once. A process that has slept is placed half a latency before
+//! the others, so that it runs soon but keeps no more credit. A new process is placed a share behind. A woken process pre-empts
+//! one that is ahead of it by more than the wake-up granularity. An idle CPU pulls from the longest queue.
 //!
 //! As in `kernel/sched/fair.c`: `place_entity`, `sched_slice`, `wakeup_preempt_entity`. Left out: nice values, groups, the
-//! periodic balancing of busy CPUs, and that a share ends with an interrupt of the clock.
+//! periodic balancing of busy CPUs, and the rounding of shares to clock interrupts.
 
 use crate::cpu_scheduler::FairSettings;
 use iopilot_block::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where a process that enters a queue comes from.
+/// Where a process comes from when it enters a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// It is new.
     Birth,
     /// It has slept.
     Sleep,
-    /// It ran, or has its place.
+    /// It ran, or has been placed already.
     Queue,
 }
 
@@ -35,12 +35,12 @@ struct Entity {
 /// The queue of a CPU.
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    /// Who waits: by virtual run time, then by arrival.
+    /// Waiting processes, by virtual run time, then by arrival.
     waiting: BinaryHeap<Reverse<(i64, u64, usize)>>,
-    /// The least virtual run time of all of it; never falls.
+    /// The least virtual run time in the queue; it never falls.
     min_vruntime: i64,
     current: Option<usize>,
-    /// Since when the current process' virtual run time does not count, and since when it has its turn.
+    /// When the current process was last charged, and when its turn began.
     charged: Nanos,
     turn: Nanos,
 }
@@ -78,7 +78,7 @@ impl Fair {
         }
     }
 
-    /// Returns the CPU: where it ran last, or for a new one where fewest are.
+    /// Returns the CPU: the one it ran on last; for a new process, the one with the fewest.
     pub(super) fn push(&mut self, p: usize, last_cpu: Option<usize>, now: Nanos) -> usize {
         let load = |c: &usize| self.queues[*c].waiting.len() + usize::from(self.queues[*c].current.is_some());
         let c = last_cpu.or_else(|| (0..self.queues.len()).min_by_key(load)).unwrap_or(0);
@@ -94,10 +94,10 @@ impl Fair {
         self.queues[cpu].waiting.push(Reverse((vruntime, self.arrivals, p)));
     }
 
-    /// Gives process `p` its virtual run time by the clock of CPU `c`.
+    /// Sets the virtual run time of process `p` in the queue of CPU `c`.
     fn place(&mut self, p: usize, c: usize) {
         let min = self.queues[c].min_vruntime;
-        // Who runs has a share, too.
+        // The running process has a share, too.
         let share = self.slice(c, 1 + usize::from(self.queues[c].current.is_some()));
         let from = self.queues[self.entities[p].cpu].min_vruntime;
         let entity = &mut self.entities[p];
@@ -113,13 +113,13 @@ impl Fair {
         entity.origin = Origin::Queue;
     }
 
-    /// The share of each of those who wait for CPU `c`, and of so many `others`.
+    /// The share of each process, for those that wait for CPU `c` and `others` more.
     fn slice(&self, c: usize, others: usize) -> Nanos {
         let all = self.queues[c].waiting.len() + others;
         Nanos(self.settings.latency.0 / all as u64).max(self.settings.min_granularity)
     }
 
-    /// Counts how long the process on CPU `c` has run.
+    /// Charges the process on CPU `c` for the time it has run.
     fn charge(&mut self, c: usize, now: Nanos) {
         let queue = &mut self.queues[c];
         let passed = now.since(queue.charged);
@@ -135,7 +135,7 @@ impl Fair {
         }
     }
 
-    /// The CPU of `p`, which has just been pushed, if who runs there is too far ahead of it.
+    /// The CPU of `p`, which has just been pushed, if the process there is too far ahead of it.
     pub(super) fn victim(&self, p: usize) -> Option<usize> {
         let Entity { vruntime, cpu, .. } = self.entities[p];
         let current = self.entities[self.queues[cpu].current?].vruntime;
@@ -152,7 +152,7 @@ impl Fair {
         self.queues[c].turn = now;
     }
 
-    /// Others may have come since it began.
+    /// Computed anew each time, because processes may have come since the turn began.
     pub(super) fn turn_ends(&self, c: usize) -> Nanos {
         self.queues[c].turn.saturating_add(self.slice(c, 1))
     }
@@ -167,12 +167,12 @@ impl Fair {
         self.queues[c].current = None;
     }
 
-    /// The next one of CPU `c`, or of another one who is `allowed` here.
+    /// The next process of CPU `c`, or one of another CPU that is `allowed` here.
     pub(super) fn take(&mut self, c: usize, allowed: impl Fn(usize) -> bool) -> Option<usize> {
         if let Some(Reverse((.., p))) = self.queues[c].waiting.pop() {
             return Some(p);
         }
-        // The longest queue; of equal ones the first.
+        // The longest queue; among equals, the first.
         let has_one = |c: &usize| self.queues[*c].waiting.iter().any(|&Reverse((.., p))| allowed(p));
         let from = (0..self.queues.len()).rev().filter(has_one).max_by_key(|&c| self.queues[c].waiting.len())?;
         let waiting = &mut self.queues[from].waiting;
@@ -229,7 +229,7 @@ mod tests {
     fn the_least_virtual_run_time_is_next_and_equal_ones_in_order() {
         let mut fair = of(1, 3);
         (0..3).for_each(|p| _ = fair.push(p, None, Nanos::ZERO));
-        // New ones are placed a share behind: of 6 ms, then half of it, then a third. That is at 6, 9 and 8 ms.
+        // New processes are placed a share behind: 6 ms, then half of it, then a third. That is at 6, 9 and 8 ms.
         let order: Vec<usize> = (0..6).map(|n| run(&mut fair, MS * n, MS * (n + 1))).collect();
         assert_eq!(order, [0, 0, 2, 0, 1, 2]);
     }
@@ -240,7 +240,7 @@ mod tests {
         fair.enter(0, 0, Nanos::ZERO);
         fair.leave(0, MS);
         fair.enter(0, 1, MS);
-        // The other computes for a second, while it sleeps.
+        // The other process computes for a second while this one sleeps.
         fair.wake(0);
         fair.push(0, Some(0), MS * 1001);
         assert_eq!(fair.victim(0), Some(0), "the other has run far more");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_woken_process_preempts_who_is_ahead_by_more_than_the_granularity() {
+    fn a_woken_process_preempts_one_ahead_by_more_than_the_granularity() {
         for (computed_us, victim) in [(1900, None), (2100, Some(0))] {
             let mut fair = of(1, 2);
             fair.entities.iter_mut().for_each(|entity| entity.origin = Origin::Queue);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_taken_out_is_gone() {
+    fn a_removed_process_is_not_taken() {
         let mut fair = of(1, 2);
         (0..2).for_each(|p| _ = fair.push(p, Some(0), Nanos::ZERO));
         fair.remove(1);

@@ -5,7 +5,7 @@
 pub(super) struct Pins(Vec<Option<usize>>);
 
 impl Pins {
-    /// There is a process more, the next number. It has the CPU of its parent.
+    /// Adds a process with the next index. It inherits the CPU of its parent.
     pub(super) fn add(&mut self, parent: Option<usize>) {
         self.0.push(parent.and_then(|parent| self.0[parent]));
     }

@@ -1,4 +1,4 @@
-//! [`RoundRobin`]: all processes take turns of one length, in order of arrival, whoever they are.
+//! [`RoundRobin`]: all processes take turns of one length, in order of arrival.
 
 use iopilot_block::Nanos;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ impl RoundRobin {
         self.waiting.push_back(p);
     }
 
-    /// The first that is `allowed`.
+    /// The first process that is `allowed`.
     pub(super) fn take(&mut self, allowed: impl Fn(usize) -> bool) -> Option<usize> {
         let at = self.waiting.iter().position(|&p| allowed(p))?;
         self.waiting.remove(at)

@@ -1,10 +1,10 @@
 //! [`Svr4`]: time sharing as in System V Release 4.
 //!
-//! Each process has a priority, from 0 to 59. The one with the highest runs; those of the same take turns. Who computes for a
-//! whole quantum falls by 10, who comes back from waiting for a request rises by 10, and so does who has waited for a CPU for
-//! a second. A quantum is 100 ms at the lowest priority and 20 ms at the highest. So a process that mostly waits for the disk
-//! goes before one that computes. The vendor's own table (`ts_dptbl`) is not known for Ganger's machine: these are its rules
-//! with round numbers.
+//! Each process has a priority, from 0 to 59. The process with the highest runs; equals take turns. A process falls by 10 when
+//! it computes for a whole quantum. It rises by 10 when its request completes, and after each second of waiting for a CPU. A
+//! quantum is 100 ms at the lowest priority and 20 ms at the highest. So a process that mostly waits for the disk goes before
+//! one that computes. The vendor's own table (`ts_dptbl`) is not known for Ganger's machine: these are its rules with round
+//! numbers.
 
 use crate::cpu::Cpu;
 use iopilot_block::Nanos;
@@ -13,15 +13,15 @@ use std::collections::VecDeque;
 const HIGHEST: u8 = 59;
 /// By how much a priority rises or falls.
 const STEP: u8 = 10;
-/// Of a process without a parent; others have their parent's.
+/// The initial priority of a process without a parent; others inherit their parent's.
 const FIRST: u8 = 29;
-/// Who has waited so long rises.
+/// A process that has waited for a CPU this long rises.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-/// Quanta of the lowest and of the highest priority; between them it is linear.
+/// Quanta of the lowest and of the highest priority; linear in between.
 const LONGEST: Nanos = Nanos::from_millis(100);
 const SHORTEST: Nanos = Nanos::from_millis(20);
 
-/// How long a process of such a priority computes while others want to.
+/// The quantum of a priority.
 fn quantum(priority: u8) -> Nanos {
     Nanos(LONGEST.0 - (LONGEST.0 - SHORTEST.0) * u64::from(priority) / u64::from(HIGHEST))
 }
@@ -29,9 +29,9 @@ fn quantum(priority: u8) -> Nanos {
 #[derive(Clone, Copy, Debug)]
 struct Entity {
     priority: u8,
-    /// What is left of its quantum when its next turn begins.
+    /// The rest of its quantum when its next turn begins.
     left: Nanos,
-    /// Since when it waits for a CPU at this priority, if it does.
+    /// Since when it has waited for a CPU at this priority, if it does.
     since: Option<Nanos>,
 }
 
@@ -40,9 +40,9 @@ struct Entity {
 pub(super) struct Svr4 {
     entities: Vec<Entity>,
     levels: Vec<VecDeque<usize>>,
-    /// The levels at which somebody waits.
+    /// The levels at which a process waits, as bits.
     occupied: u64,
-    /// Who waits, by since when. An entry is void when that process does not wait since then any more.
+    /// Waiting processes by the start of their wait. An entry is stale if its process has stopped waiting since.
     by_time: VecDeque<(Nanos, usize)>,
 }
 
@@ -59,12 +59,12 @@ impl Svr4 {
         self.entities.push(Entity { priority, left: quantum(priority), since: None });
     }
 
-    /// Who waits, the highest first.
+    /// Waiting processes, the highest priority first.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &usize> {
         self.occupied_levels().flat_map(|level| &self.levels[level])
     }
 
-    /// The levels at which somebody waits, the highest first.
+    /// The levels at which a process waits, the highest first.
     fn occupied_levels(&self) -> impl Iterator<Item = usize> + use<> {
         let mut left = self.occupied;
         std::iter::from_fn(move || {
@@ -92,7 +92,7 @@ impl Svr4 {
         self.levels[level].push_back(p);
     }
 
-    /// Notes that process `p` waits from now on. Returns at which level.
+    /// Notes that process `p` waits from now on. Returns its level.
     fn waits(&mut self, p: usize, now: Nanos) -> usize {
         let entity = &mut self.entities[p];
         entity.since = Some(now);
@@ -101,7 +101,7 @@ impl Svr4 {
         usize::from(entity.priority)
     }
 
-    /// Of the CPUs that are `allowed`, the one with the lowest priority, if that is below that of `p`.
+    /// The `allowed` CPU whose process has the lowest priority, if that is below the priority of `p`.
     pub(super) fn victim(&self, p: usize, cpus: &[Cpu], allowed: impl Fn(usize) -> bool) -> Option<usize> {
         let running = cpus.iter().enumerate().filter(|(c, _)| allowed(*c));
         let (lowest, c) = running.filter_map(|(c, cpu)| Some((self.entities[cpu.process?].priority, c))).min()?;
@@ -112,7 +112,7 @@ impl Svr4 {
         now.saturating_add(self.entities[p].left)
     }
 
-    /// Who was pre-empted goes on with what is left of its quantum, before the others of its priority.
+    /// A pre-empted process keeps the rest of its quantum, and goes before the others of its priority.
     pub(super) fn put_back(&mut self, p: usize, turn_ends: Nanos, now: Nanos) {
         let entity = &mut self.entities[p];
         if turn_ends > now {
@@ -126,7 +126,7 @@ impl Svr4 {
         }
     }
 
-    /// The first of the highest priority that is `allowed`.
+    /// The first `allowed` process of the highest priority.
     pub(super) fn take(&mut self, now: Nanos, allowed: impl Fn(usize) -> bool) -> Option<usize> {
         self.age(now);
         let place = |level: usize| self.levels[level].iter().position(|&p| allowed(p)).map(|at| (level, at));
@@ -136,7 +136,7 @@ impl Svr4 {
         Some(p)
     }
 
-    /// Process `p` is out of the queue of this level.
+    /// Process `p` has left the queue of this level.
     fn leave_level(&mut self, p: usize, level: usize) {
         self.entities[p].since = None;
         if self.levels[level].is_empty() {
@@ -144,7 +144,7 @@ impl Svr4 {
         }
     }
 
-    /// Raises those who have waited too long.
+    /// Raises processes that have waited too long.
     fn age(&mut self, now: Nanos) {
         while let Some(&(since, p)) = self.by_time.front() {
             let is_void = self.entities[p].since != Some(since);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_up_a_quantum_falls_and_who_waits_for_a_request_rises() {
+    fn a_used_quantum_lowers_and_a_wait_for_a_request_raises_the_priority() {
         let mut svr4 = of(1);
         let mut now = Nanos::ZERO;
         for expected in [19, 9, 0, 0] {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_preempted_goes_on_first_with_what_is_left_of_its_quantum() {
+    fn a_preempted_process_goes_first_with_the_rest_of_its_quantum() {
         let mut svr4 = of(2);
         svr4.push(1, Nanos::ZERO);
         let ends = svr4.turn_ends(0, Nanos::ZERO);
@@ -234,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_for_a_second_rises_once_each_second() {
+    fn a_waiting_process_rises_once_each_second() {
         let mut svr4 = of(3);
         (0..4).for_each(|_| svr4.wake(1, true));
         svr4.push(0, Nanos::ZERO);
-        // Another at the same level comes and goes in front of it: it waits all the same.
+        // Another process at the same level comes and goes in front of it. Its wait still counts.
         svr4.entities[2].left = MS;
         svr4.put_back(2, MS * 600, MS * 500);
         let mut at = |ms: u64| {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_taken_out_is_gone() {
+    fn a_removed_process_is_not_taken() {
         let mut svr4 = of(2);
         (0..2).for_each(|p| svr4.push(p, Nanos::ZERO));
         svr4.remove(0);

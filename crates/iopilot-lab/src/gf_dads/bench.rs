@@ -7,7 +7,8 @@ use crate::Setup;
 use crate::gf::BenchmarkSequence;
 use iopilot_block::{InputError, Nanos};
 use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
-use iopilot_device::{Device, TableDisk};
+use iopilot_catalogue::TableDisk;
+use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
 

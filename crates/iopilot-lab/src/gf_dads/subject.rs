@@ -2,7 +2,8 @@
 
 use crate::Setup;
 use iopilot_block::Nanos;
-use iopilot_device::{AnyDevice, Catalogue, DeviceSpec, Synchronous, TableDisk, TableModel, Training, three_tables};
+use iopilot_catalogue::{AnyDevice, Catalogue, DeviceSpec, TableDisk, TableModel, Training, three_tables};
+use iopilot_device::Synchronous;
 
 /// A read of 4 kB that takes longer missed the disk's cache (GF 4.3.1).
 const HIT_LIMIT: Nanos = Nanos::from_millis(1);

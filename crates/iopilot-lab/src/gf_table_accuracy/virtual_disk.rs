@@ -4,7 +4,8 @@ use super::Learning;
 use super::in_step::InStep;
 use super::measure::Service;
 use iopilot_block::{Flags, Lba, Nanos, RequestId};
-use iopilot_device::{Completion, Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableModel, TimeTables};
+use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableModel, TimeTables};
+use iopilot_device::{Completion, Device, DeviceRequest};
 
 /// Serves from its tables. Before each request the tables learn what the disk has served by then.
 pub(super) struct VirtualDisk<'a> {
@@ -83,7 +84,7 @@ impl Device for VirtualDisk<'_> {
 mod tests {
     use super::*;
     use iopilot_block::{Op, Sectors};
-    use iopilot_device::TableForm;
+    use iopilot_catalogue::TableForm;
 
     /// How long a virtual disk takes for the second of three requests in a row, of which the disk has served all.
     fn second(learning: Learning) -> Nanos {

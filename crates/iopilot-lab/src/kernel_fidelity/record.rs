@@ -9,7 +9,7 @@ use crate::Setup;
 use crate::virtual_disk::{Served, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
-use iopilot_device::load_disk;
+use iopilot_catalogue::load_disk;
 use iopilot_live::{Backend, BlockQueue, Capture, CaptureOptions, Signals};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;

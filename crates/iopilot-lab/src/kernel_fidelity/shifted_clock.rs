@@ -40,7 +40,7 @@ impl<D: Device> Device for ShiftedClock<D> {
 mod tests {
     use super::*;
     use iopilot_block::{Flags, Lba, Op, RequestId, Sectors};
-    use iopilot_device::Catalogue;
+    use iopilot_catalogue::Catalogue;
 
     /// How long a disk takes for a random read that comes at `at`.
     fn service<D: Device>(mut disk: D, at: Nanos) -> Nanos {

@@ -2,7 +2,7 @@
 
 use super::load::Begin;
 use iopilot_block::Nanos;
-use iopilot_device::{DeviceSpec, DiskSpec};
+use iopilot_catalogue::{DeviceSpec, DiskSpec};
 use iopilot_live::vdisk::VdiskReset;
 
 /// The first process begins so long after the disk was reset, or up to a revolution later: by then all wait for it.
@@ -46,7 +46,7 @@ impl Start {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_device::Catalogue;
+    use iopilot_catalogue::Catalogue;
 
     #[test]
     fn a_turn_has_an_angle_of_its_own() {

@@ -3,7 +3,8 @@
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, BenchmarksAtOnce, GfBenchmark};
 use iopilot_block::Nanos;
-use iopilot_device::{AnyDevice, Catalogue, Device, DeviceSpec, Synchronous, TableForm, TimeTables, Training};
+use iopilot_catalogue::{AnyDevice, Catalogue, DeviceSpec, TableForm, TimeTables, Training};
+use iopilot_device::{Device, Synchronous};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RedcapReport, RunConfig, RunReport, Session};

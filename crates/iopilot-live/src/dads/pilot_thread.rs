@@ -3,7 +3,7 @@
 use super::window::Window;
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_dads::{Check, Pilot};
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use iopilot_sim::SimError;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use rustix::process::Pid;

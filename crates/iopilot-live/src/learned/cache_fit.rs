@@ -2,7 +2,7 @@
 
 use super::service::Served;
 use iopilot_block::{Nanos, Op};
-use iopilot_device::{SimulatedCache, SimulatedCacheModel};
+use iopilot_catalogue::{SimulatedCache, SimulatedCacheModel};
 
 /// Segments, and sectors that are read ahead, of the caches that are tried; GF Table 4.2 has 20 to 128 segments, and a
 /// read-ahead of 128 to 512 kB.

@@ -3,7 +3,7 @@
 use super::SAMPLES;
 use crate::{DiskIdentity, LiveError};
 use iopilot_block::InputError;
-use iopilot_device::{DeviceSpec, DiskSpec, TableForm, TableModel, TableSpec};
+use iopilot_catalogue::{DeviceSpec, DiskSpec, TableForm, TableModel, TableSpec};
 use iopilot_trace::Destination;
 use std::collections::BTreeMap;
 use std::fs;

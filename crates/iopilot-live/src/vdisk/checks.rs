@@ -4,7 +4,8 @@ use super::image::Image;
 use super::{Backing, VdiskOptions};
 use crate::LiveError;
 use iopilot_block::{InputError, SECTOR_BYTES};
-use iopilot_device::{AnyDevice, Device};
+use iopilot_catalogue::AnyDevice;
+use iopilot_device::Device;
 use std::fs;
 
 /// The backing file, with a size that the disk can have.

@@ -6,7 +6,7 @@ use super::model_queue::DiskRequest;
 use super::stats::{Counted, Tally};
 use crate::block_server::{Answer as BlockAnswer, BlockRequest, Store, monotonic};
 use iopilot_block::{Lba, Nanos, Op, RequestId, SECTOR_BYTES, Sectors};
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use std::io;
 use std::sync::{Arc, Mutex};
 

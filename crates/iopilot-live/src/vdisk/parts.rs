@@ -6,7 +6,7 @@ use super::stats::Tally;
 use super::{Attachment, Command, VdiskReset, VdiskStats};
 use crate::block_server::{Buffers, Claim, Exposed, Served, Shape, answer, become_io_flusher, become_real_time};
 use crate::{BlockQueue, LiveError};
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};

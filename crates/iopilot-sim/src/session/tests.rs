@@ -3,7 +3,7 @@
 use super::*;
 use crate::{CpuOverheads, Machine, Progress, run};
 use iopilot_block::{Lba, Op, ProcessId, Sectors};
-use iopilot_device::AnyDevice;
+use iopilot_catalogue::AnyDevice;
 use iopilot_workload::replay::{Closed, Open, ReplayRecord};
 use proptest::prelude::*;
 

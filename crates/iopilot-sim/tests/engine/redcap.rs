@@ -150,7 +150,7 @@ fn a_virtual_disk_follows_the_scheduler_and_ends_with_the_run() {
 
 #[test]
 fn tables_of_another_disk_are_refused() {
-    use iopilot_device::{TableForm, TimeTables};
+    use iopilot_catalogue::{TableForm, TimeTables};
     let device = Fixed::new(Nanos::from_millis(1), 4);
     let tables = TimeTables::new(TableForm::Two, 4711, 1);
     let redcap = RedcapSpec::parse("algorithm=vd").unwrap();

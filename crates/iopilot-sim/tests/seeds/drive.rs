@@ -2,7 +2,8 @@
 //! validated with).
 
 use iopilot_block::{Flags, Nanos, Op, RequestId};
-use iopilot_device::{Completion, Device, DeviceRequest, load_disk};
+use iopilot_catalogue::load_disk;
+use iopilot_device::{Completion, Device, DeviceRequest};
 use iopilot_trace::{CacheOutcome, read_validate};
 use std::path::Path;
 

@@ -1,45 +1,45 @@
-//! One setting at a time: from `key=value` to a field of [`Job`].
+//! One setting at a time: from `key=value` to a field of [`FioJob`].
 
 mod pattern;
 mod setting;
 
 use super::ini::Setting;
-use super::job::{Engine, ExitWhat, FileService, Job};
+use super::job::{ExitWhat, FileService, FioEngine, FioJob};
 use super::options;
 use super::value;
 use iopilot_block::{InputError, Nanos, PriorityClass};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 const MICROSECOND: Nanos = Nanos::from_micros(1);
-/// Beyond these, somebody has mistyped.
+/// Larger values are typing errors.
 const MAX_JOBS: u64 = 16_384;
 const MAX_DEPTH: u64 = 65_536;
 
-const ENGINES: &[(&str, Engine)] = &[
-    ("sync", Engine::Sync),
-    ("psync", Engine::Sync),
-    ("vsync", Engine::Sync),
-    ("pvsync", Engine::Sync),
-    ("pvsync2", Engine::Sync),
-    ("libaio", Engine::Async),
-    ("posixaio", Engine::Async),
-    ("io_uring", Engine::AsyncFlush),
+const ENGINES: &[(&str, FioEngine)] = &[
+    ("sync", FioEngine::Sync),
+    ("psync", FioEngine::Sync),
+    ("vsync", FioEngine::Sync),
+    ("pvsync", FioEngine::Sync),
+    ("pvsync2", FioEngine::Sync),
+    ("libaio", FioEngine::Async),
+    ("posixaio", FioEngine::Async),
+    ("io_uring", FioEngine::AsyncFlush),
 ];
 
 /// Applies the supported option `key` (a canonical name).
-pub(super) fn apply(job: &mut Job, key: &str, s: &Setting) -> Result<(), InputError> {
+pub(super) fn apply(job: &mut FioJob, key: &str, s: &Setting) -> Result<(), InputError> {
     let groups = [run, files, pattern::pattern, engine, pace, priority];
     for group in groups {
         if group(job, key, s)? {
             return Ok(());
         }
     }
-    // A test applies every supported option, so that none ends up here.
+    // A test applies every supported option, so none gets here.
     Err(s.error("an option that is simulated"))
 }
 
-/// The job itself: its name and copies, when it starts and ends. False where `key` is none of these options.
-fn run(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
+/// The job itself: its name and copies, its start and end. Returns false if `key` is none of these options.
+fn run(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "name" => s.text("a name")?.clone_into(&mut job.name),
         "kb_base" => job.kb_base = s.choice(&[("1000", 1000), ("1024", 1024)])?,
@@ -65,8 +65,8 @@ fn run(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
     Ok(true)
 }
 
-/// The files, and how much of them is used. False where `key` is none of these options.
-fn files(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
+/// The files, and how much of them is used. Returns false if `key` is none of these options.
+fn files(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "filename" => job.filename = Some(s.text("a file or device")?.to_owned()),
         "filename_format" => job.filename_format = Some(s.text("a name such as $jobname.$jobnum.$filenum")?.to_owned()),
@@ -89,7 +89,7 @@ fn files(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
     Ok(true)
 }
 
-fn file_service(job: &mut Job, s: &Setting) -> Result<(), InputError> {
+fn file_service(job: &mut FioJob, s: &Setting) -> Result<(), InputError> {
     let text = s.text("a service type")?;
     let (name, count) = text.split_once(':').map_or((text, None), |(name, count)| (name, Some(count)));
     job.service = match name {
@@ -105,8 +105,8 @@ fn file_service(job: &mut Job, s: &Setting) -> Result<(), InputError> {
     Ok(())
 }
 
-/// How requests are issued: the engine, its queue, and flushes. False where `key` is none of these options.
-fn engine(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
+/// How requests are issued: the engine, its queue, and flushes. Returns false if `key` is none of these options.
+fn engine(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "ioengine" => {
             let name = s.text("an engine")?;
@@ -136,7 +136,7 @@ fn engine(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
     Ok(true)
 }
 
-fn direct(job: &mut Job, s: &Setting, direct: bool) -> Result<(), InputError> {
+fn direct(job: &mut FioJob, s: &Setting, direct: bool) -> Result<(), InputError> {
     if !direct {
         return Err(
             s.error("direct I/O (direct=1): there is no page cache; record a trace of the buffered job instead")
@@ -146,8 +146,8 @@ fn direct(job: &mut Job, s: &Setting, direct: bool) -> Result<(), InputError> {
     Ok(())
 }
 
-/// How fast requests follow each other. False where `key` is none of these options.
-fn pace(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
+/// The pace of requests. Returns false if `key` is none of these options.
+fn pace(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "thinktime" => job.thinktime = s.time(MICROSECOND)?,
         "thinktime_spin" => job.thinktime_spin = s.time(MICROSECOND)?,
@@ -174,8 +174,8 @@ const CLASSES: &[(&str, PriorityClass)] = &[
     ("idle", PriorityClass::Idle),
 ];
 
-/// I/O priorities and CPUs. False where `key` is none of these options.
-fn priority(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
+/// I/O priorities and CPUs. Returns false if `key` is none of these options.
+fn priority(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "prio" => job.prio = Some(s.number(0..=7)? as u8),
         "prioclass" => job.prioclass = Some(s.choice(CLASSES)?),

@@ -1,16 +1,16 @@
 //! [`Cursor`]: where in a file the next request goes, and how long it is.
 
-use super::bitmap::RandomMap;
-use super::job::{BlockSizes, Job, READ, Sequencer, WRITE};
-use super::layout::Place;
-use super::permutation::Permutation;
-use super::spread::Sampler;
+use super::job::{BlockSizes, FioJob, READ, Sequencer, WRITE};
+use super::layout::FileRegion;
+use super::offset_sampler::Sampler;
+use super::permutation::FeistelPermutation;
+use super::random_map::RandomMap;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// The random numbers of a process; separate streams, so that one choice does not move another.
+/// The random numbers of a process, in separate streams, so that one choice does not shift another.
 #[derive(Clone, Debug)]
-pub(super) struct Streams {
+pub(super) struct RandomStreams {
     pub(super) offset: Pcg64Mcg,
     pub(super) length: Pcg64Mcg,
     pub(super) direction: Pcg64Mcg,
@@ -20,42 +20,42 @@ pub(super) struct Streams {
 /// A position in one file, for each direction.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor {
-    place: Place,
+    place: FileRegion,
     samplers: [Option<Sampler>; 3],
     map: Option<RandomMap>,
     /// Bytes of a block of the map.
     unit: u64,
-    lfsr: Option<Permutation>,
-    /// How many of the permutation have been used.
+    lfsr: Option<FeistelPermutation>,
+    /// The number of used elements of the permutation.
     drawn: u64,
     /// Ends of the last request of each direction, from the start of the region.
     end: [u64; 3],
     /// Starts of the last request of each direction, from the start of the region.
     start: [u64; 3],
-    /// The file has no more requests in this pass.
+    /// Whether the file has no more requests in this pass.
     pub(super) done: bool,
 }
 
 impl Cursor {
-    pub(super) fn new(job: &Job, place: Place, seed: u64) -> Self {
+    pub(super) fn new(job: &FioJob, place: FileRegion, seed: u64) -> Self {
         let unit = job.pattern.directions().map(|d| job.blocks[d].min()).reduce(gcd).unwrap_or(0).max(1);
         let fixed = job.pattern.directions().all(|d| job.blocks[d].max() == unit);
         let samplers = [0, 1, 2].map(|d| {
             let wanted = job.pattern.random && job.pattern.used[d];
             let (align, min) = (job.alignment(d), job.blocks[d].min());
-            // With a finer alignment the last block still has to fit.
+            // With a finer alignment, the last block must still fit.
             let room = place.io_size.saturating_sub(min.saturating_sub(align));
             if wanted { Sampler::new(&job.spread, d, room / align, align, seed) } else { None }
         });
         let units = place.io_size / unit;
         let lfsr = (job.pattern.random && job.lfsr && fixed && job.uses_map() && units > 0)
-            .then(|| Permutation::new(units, seed));
+            .then(|| FeistelPermutation::new(units, seed));
         let map = (job.uses_map() && lfsr.is_none()).then(|| RandomMap::new(units));
         Self { place, samplers, map, unit, lfsr, drawn: 0, end: [0; 3], start: [0; 3], done: false }
     }
 
-    /// Whether a random direction has nowhere to go: the region is smaller than a block, or a zone lies outside.
-    pub(super) fn is_impossible(&self, job: &Job) -> bool {
+    /// Whether a random direction has no possible offset: the region is smaller than a block, or a zone lies outside.
+    pub(super) fn is_impossible(&self, job: &FioJob) -> bool {
         job.pattern.random && job.pattern.directions().any(|d| self.samplers[d].is_none())
     }
 
@@ -72,15 +72,15 @@ impl Cursor {
         }
     }
 
-    /// The next request of direction `d` as (byte address on the device, length); `None` where the file is done.
-    /// `fresh` says that a random job takes a new offset; `wraps` that a sequential one starts again at the end.
+    /// The next request of direction `d` as (byte address on the device, length); `None` if the file is done. `fresh`: a random
+    /// job takes a new offset. `wraps`: a sequential job starts over at the end.
     pub(super) fn next(
         &mut self,
-        job: &Job,
+        job: &FioJob,
         d: usize,
         fresh: bool,
         wraps: bool,
-        r: &mut Streams,
+        r: &mut RandomStreams,
     ) -> Option<(u64, u64)> {
         let random = job.pattern.random
             && fresh
@@ -110,7 +110,7 @@ impl Cursor {
         Some((self.place.base + self.place.offset + offset, length))
     }
 
-    fn random(&mut self, job: &Job, d: usize, r: &mut Streams) -> Option<u64> {
+    fn random(&mut self, job: &FioJob, d: usize, r: &mut RandomStreams) -> Option<u64> {
         let free = self.free_block(job, d, r);
         if free.is_some() || !job.time_based {
             return free;
@@ -119,7 +119,7 @@ impl Cursor {
         self.free_block(job, d, r)
     }
 
-    fn free_block(&mut self, job: &Job, d: usize, r: &mut Streams) -> Option<u64> {
+    fn free_block(&mut self, job: &FioJob, d: usize, r: &mut RandomStreams) -> Option<u64> {
         if let Some(lfsr) = &self.lfsr {
             let block = (self.drawn < self.place.io_size / self.unit).then(|| lfsr.apply(self.drawn))?;
             self.drawn += 1;
@@ -127,7 +127,7 @@ impl Cursor {
         }
         let offset = self.samplers[d].as_ref()?.sample(&mut r.offset) * job.alignment(d);
         match &self.map {
-            // A visited block gives way to the next that is not, as in fio.
+            // Instead of a visited block, the next unvisited one is taken, as in fio.
             Some(map) => map.next_free(offset / self.unit).map(|block| block * self.unit),
             None => Some(offset),
         }
@@ -135,7 +135,7 @@ impl Cursor {
 
     /// The end of the last request, plus the skip; backward jobs wrap from the start to the end, forward ones at the
     /// end of the file.
-    fn sequential(&mut self, job: &Job, d: usize, wraps: bool) -> Option<u64> {
+    fn sequential(&mut self, job: &FioJob, d: usize, wraps: bool) -> Option<u64> {
         if wraps && self.end[d] >= self.place.io_size {
             self.end[d] = 0;
         }
@@ -157,7 +157,7 @@ impl Cursor {
 }
 
 /// A length that fits `room`.
-fn length(sizes: &BlockSizes, room: u64, r: &mut Streams) -> Option<u64> {
+fn length(sizes: &BlockSizes, room: u64, r: &mut RandomStreams) -> Option<u64> {
     let min = sizes.min();
     if min > room {
         return None;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 /// How deep files may include files; fio's own limit.
 const MAX_INCLUDE_DEPTH: u32 = 16;
 
-/// Where something was written.
+/// The file and line of a setting.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Origin {
+pub(super) struct SettingOrigin {
     pub(super) file: Arc<str>,
     pub(super) line: u64,
 }
 
-impl Origin {
+impl SettingOrigin {
     /// An error about `field` here.
     pub(super) fn error(&self, field: &str, got: impl Into<String>, expected: impl Into<String>) -> InputError {
         InputError::new(field, got, expected).in_file(&self.file).at_line(self.line)
@@ -28,11 +28,11 @@ impl Origin {
 pub(super) struct Setting {
     pub(super) key: String,
     pub(super) value: Option<String>,
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
 }
 
 impl Setting {
-    /// The value is not `expected`.
+    /// The error that the value is not `expected`.
     pub(super) fn error(&self, expected: impl Into<String>) -> InputError {
         self.origin.error(&self.key, self.value.clone().unwrap_or_default(), expected)
     }
@@ -42,31 +42,37 @@ impl Setting {
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
     pub(super) settings: Vec<Setting>,
 }
 
 impl Section {
-    /// Whether it sets defaults for the jobs below. As in fio, any name that starts so does.
+    /// Whether it sets defaults for the jobs below. As in fio, any name that starts with `global` does.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
 }
 
-/// Looks an environment variable up.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// Looks up an environment variable.
+pub(super) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The sections of `text`, in order, with included files in their place.
-pub(super) fn sections(text: &str, source_name: &str, env: Environment) -> Result<Vec<Section>, WorkloadError> {
+pub(super) fn sections(text: &str, source_name: &str, env: EnvironmentLookup) -> Result<Vec<Section>, WorkloadError> {
     let mut out = Vec::new();
     read(text, Path::new(source_name), env, 0, &mut out)?;
     Ok(out)
 }
 
-fn read(text: &str, path: &Path, env: Environment, depth: u32, out: &mut Vec<Section>) -> Result<(), WorkloadError> {
+fn read(
+    text: &str,
+    path: &Path,
+    env: EnvironmentLookup,
+    depth: u32,
+    out: &mut Vec<Section>,
+) -> Result<(), WorkloadError> {
     let file: Arc<str> = path.to_string_lossy().into();
     for (index, raw) in text.lines().enumerate() {
-        let origin = Origin { file: Arc::clone(&file), line: index as u64 + 1 };
+        let origin = SettingOrigin { file: Arc::clone(&file), line: index as u64 + 1 };
         // As in fio, a comment may also follow a setting.
         let line = raw.split([';', '#']).next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -96,8 +102,8 @@ fn read(text: &str, path: &Path, env: Environment, depth: u32, out: &mut Vec<Sec
 fn include(
     target: &str,
     from: &Path,
-    origin: &Origin,
-    env: Environment,
+    origin: &SettingOrigin,
+    env: EnvironmentLookup,
     depth: u32,
     out: &mut Vec<Section>,
 ) -> Result<(), WorkloadError> {
@@ -114,7 +120,7 @@ fn include(
 }
 
 /// Replaces `${NAME}` by the environment's value, and fio's `$pagesize`.
-fn expand(value: &str, env: Environment, origin: &Origin) -> Result<String, InputError> {
+fn expand(value: &str, env: EnvironmentLookup, origin: &SettingOrigin) -> Result<String, InputError> {
     for keyword in ["$mb_memory", "$ncpus"] {
         if value.contains(keyword) {
             return Err(origin.error(keyword, value, "a number: this would depend on the computer that simulates"));

@@ -1,6 +1,6 @@
-//! [`Job`]: one section of a job file, with its options resolved.
+//! [`FioJob`]: one section of a job file, with its options resolved.
 
-use super::ini::Origin;
+use super::ini::SettingOrigin;
 use super::value::Amount;
 use iopilot_block::{IoPriority, Nanos, PriorityClass};
 
@@ -54,7 +54,7 @@ impl BlockSizes {
 
 /// `random_distribution=`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Spread {
+pub(super) enum OffsetDistribution {
     Uniform,
     Zipf {
         theta: f64,
@@ -89,10 +89,10 @@ pub(super) enum FileService {
 
 /// `ioengine=`, as far as it matters for when requests are issued.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Engine {
+pub(super) enum FioEngine {
     /// One request at a time.
     Sync,
-    /// `iodepth` requests at a time; fsync stops the job until it is done.
+    /// `iodepth` requests at a time; an fsync stops the job until it is done.
     Async,
     /// `iodepth` requests at a time, fsync being one of them (`io_uring`).
     AsyncFlush,
@@ -102,16 +102,16 @@ pub(super) enum Engine {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ExitWhat {
     Group,
-    /// Those that run; the next behind a stonewall goes on.
+    /// The running jobs; jobs behind the next stonewall still run.
     Stonewall,
     All,
 }
 
 /// All options of one job. Defaults are fio's.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct FioJob {
     pub(super) name: String,
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
     pub(super) kb_base: u64,
 
     pub(super) pattern: Pattern,
@@ -124,7 +124,7 @@ pub(super) struct Job {
     pub(super) bs_is_seq_rand: bool,
     pub(super) align: [Option<u64>; 3],
     pub(super) read_percent: u64,
-    pub(super) spread: Spread,
+    pub(super) spread: OffsetDistribution,
     /// `random_distribution=` as it was written.
     pub(super) spread_text: String,
     pub(super) random_map: bool,
@@ -148,7 +148,7 @@ pub(super) struct Job {
     pub(super) offset_increment: Amount,
     pub(super) offset_align: u64,
 
-    pub(super) engine: Engine,
+    pub(super) engine: FioEngine,
     pub(super) engine_name: String,
     pub(super) iodepth: u64,
     pub(super) batch: u64,
@@ -192,8 +192,8 @@ pub(super) struct Job {
     pub(super) cpus_split: bool,
 }
 
-impl Job {
-    pub(super) fn new(name: &str, origin: Origin) -> Self {
+impl FioJob {
+    pub(super) fn new(name: &str, origin: SettingOrigin) -> Self {
         let fixed = BlockSizes::Range(4096, 4096);
         Self {
             name: name.to_owned(),
@@ -207,7 +207,7 @@ impl Job {
             bs_is_seq_rand: false,
             align: [None; 3],
             read_percent: 50,
-            spread: Spread::Uniform,
+            spread: OffsetDistribution::Uniform,
             spread_text: "random".to_owned(),
             random_map: true,
             lfsr: false,
@@ -227,7 +227,7 @@ impl Job {
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
             offset_align: 0,
-            engine: Engine::Sync,
+            engine: FioEngine::Sync,
             engine_name: "psync".to_owned(),
             iodepth: 1,
             batch: 1,
@@ -272,7 +272,7 @@ impl Job {
     /// The most requests in flight.
     pub(super) fn depth(&self) -> u64 {
         // Trims are synchronous system calls whatever the engine.
-        if self.engine == Engine::Sync || self.pattern.used[TRIM] { 1 } else { self.iodepth }
+        if self.engine == FioEngine::Sync || self.pattern.used[TRIM] { 1 } else { self.iodepth }
     }
 
     /// The smallest block of the directions in use, in bytes.
@@ -285,24 +285,24 @@ impl Job {
         self.pattern.directions().map(|d| self.sizes(d).max()).max().unwrap_or(0)
     }
 
-    /// The lengths of direction `d`; of random ones with `bs_is_seq_rand`.
+    /// The lengths of direction `d`; with `bs_is_seq_rand`, those of random or sequential requests.
     fn sizes(&self, d: usize) -> &BlockSizes {
         let random = if self.pattern.random { WRITE } else { READ };
         &self.blocks[if self.bs_is_seq_rand { random } else { d }]
     }
 
-    /// What random offsets of direction `d` are a multiple of, in bytes.
+    /// The alignment of random offsets of direction `d`, in bytes.
     pub(super) fn alignment(&self, d: usize) -> u64 {
         self.align[d].unwrap_or_else(|| self.sizes(d).min())
     }
 
-    /// Whether each block is visited once before any is again.
+    /// Whether each block is visited once before any is visited again.
     pub(super) fn uses_map(&self) -> bool {
-        self.pattern.random && self.random_map && self.spread == Spread::Uniform && self.align == [None; 3]
+        self.pattern.random && self.random_map && self.spread == OffsetDistribution::Uniform && self.align == [None; 3]
     }
 
-    /// The priority of the job: best effort where only a level was given, as fio does; the level that a nice value
-    /// stands for where neither was.
+    /// The priority of the job. With a level only, the class is best effort, as in fio. With neither, the level follows from
+    /// the nice value.
     pub(super) fn priority(&self) -> IoPriority {
         match (self.prioclass, self.prio) {
             (None, None) => IoPriority { class: PriorityClass::None, level: ((i16::from(self.nice) + 20) / 5) as u8 },

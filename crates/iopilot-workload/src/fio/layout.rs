@@ -1,11 +1,11 @@
 //! [`lay_out`]: which part of the device each process works on.
 //!
-//! A job that names a device has all of it, and so has one that names nothing and has no size. Other files are laid out one
-//! behind the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as a fresh
-//! file system would. Each is as long as the largest size that a job gives it.
+//! A job that names a device has all of it, and so has a job that names nothing and has no size. Other files are laid out one
+//! after the other from the start of the device, in the order in which the jobs name them and aligned to 1 MiB, as on a fresh
+//! file system. Each is as long as the largest size that a job gives it.
 
-use super::ini::Origin;
-use super::job::Job;
+use super::ini::SettingOrigin;
+use super::job::FioJob;
 use super::value::Amount;
 use iopilot_block::InputError;
 
@@ -13,7 +13,7 @@ const FILE_ALIGNMENT: u64 = 1 << 20;
 
 /// One file, and the region of it that a process works on. In bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct FileRegion {
     /// Where the file starts on the device.
     pub(super) base: u64,
     /// Its length.
@@ -31,13 +31,13 @@ struct File {
     size: u64,
 }
 
-/// The places of each process, in order: those of the clones of a job follow each other.
-pub(super) fn lay_out(jobs: &[Job], capacity: u64) -> Result<Vec<Vec<Place>>, InputError> {
+/// The regions of each process, in order; the clones of a job are consecutive.
+pub(super) fn lay_out(jobs: &[FioJob], capacity: u64) -> Result<Vec<Vec<FileRegion>>, InputError> {
     let names = names_of(jobs)?;
     let files = collect(jobs, &names, capacity)?;
     let mut places = Vec::with_capacity(names.len());
     for (process, (job, clone)) in clones(jobs).enumerate() {
-        let place = |name: Option<&String>| -> Result<Place, InputError> {
+        let place = |name: Option<&String>| -> Result<FileRegion, InputError> {
             let file = name.and_then(|name| files.iter().find(|f| f.name == *name));
             let (base, real_size) = file.map_or((0, capacity), |f| (f.base, f.size));
             region(job, clone, names[process].len().max(1) as u64, base, real_size, file.is_some())
@@ -51,12 +51,12 @@ pub(super) fn lay_out(jobs: &[Job], capacity: u64) -> Result<Vec<Vec<Place>>, In
 }
 
 /// Each job once for each of its clones, with the clone's number.
-pub(super) fn clones(jobs: &[Job]) -> impl Iterator<Item = (&Job, u64)> {
+pub(super) fn clones(jobs: &[FioJob]) -> impl Iterator<Item = (&FioJob, u64)> {
     jobs.iter().flat_map(|job| (0..job.numjobs).map(move |clone| (job, clone)))
 }
 
 /// The files of each process; none for the device.
-pub(super) fn names_of(jobs: &[Job]) -> Result<Vec<Vec<String>>, InputError> {
+pub(super) fn names_of(jobs: &[FioJob]) -> Result<Vec<Vec<String>>, InputError> {
     let mut device: Option<String> = None;
     let mut out = Vec::new();
     for (job, clone) in clones(jobs) {
@@ -84,9 +84,9 @@ pub(super) fn names_of(jobs: &[Job]) -> Result<Vec<Vec<String>>, InputError> {
     Ok(out)
 }
 
-/// Whether a job without `filename=` has files of its own, as in fio. Without a size in bytes fio would not run it; here
-/// it has the whole device, which its percentages are of.
-fn has_own_files(job: &Job) -> bool {
+/// Whether a job without `filename=` has its own files, as in fio. Without a size in bytes fio would not run it; here it has
+/// the whole device, and percentages are of the device.
+fn has_own_files(job: &FioJob) -> bool {
     job.directory.is_some()
         || job.filename_format.is_some()
         || job.nrfiles > 1
@@ -95,7 +95,7 @@ fn has_own_files(job: &Job) -> bool {
 }
 
 /// The names that fio makes up.
-fn own_files(job: &Job, clone: u64) -> Vec<String> {
+fn own_files(job: &FioJob, clone: u64) -> Vec<String> {
     let format = job.filename_format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
     let name = |file: u64| {
         let name = format.replace("$jobname", &job.name).replace("$clientuid", "localhost");
@@ -107,7 +107,7 @@ fn own_files(job: &Job, clone: u64) -> Vec<String> {
 }
 
 /// `name` in one of the job's folders: clones take turns, named files are in the first.
-fn in_folder(job: &Job, clone: u64, name: &str) -> String {
+fn in_folder(job: &FioJob, clone: u64, name: &str) -> String {
     let folders = job.directory.as_deref().map_or(Vec::new(), split_names);
     match folders.get((clone % folders.len().max(1) as u64) as usize) {
         Some(folder) => format!("{}/{name}", folder.trim_end_matches('/')),
@@ -135,8 +135,8 @@ fn split_names(text: &str) -> Vec<String> {
     names
 }
 
-fn collect(jobs: &[Job], names: &[Vec<String>], capacity: u64) -> Result<Vec<File>, InputError> {
-    let mut files: Vec<(File, Option<&Origin>)> = Vec::new();
+fn collect(jobs: &[FioJob], names: &[Vec<String>], capacity: u64) -> Result<Vec<File>, InputError> {
+    let mut files: Vec<(File, Option<&SettingOrigin>)> = Vec::new();
     for ((job, clone), names) in clones(jobs).zip(names) {
         for name in names {
             let size = wanted_size(job, clone, names.len() as u64)?;
@@ -146,7 +146,7 @@ fn collect(jobs: &[Job], names: &[Vec<String>], capacity: u64) -> Result<Vec<Fil
             }
         }
     }
-    // A job file for one file that exists already: let it be the disk.
+    // A job file for a single file that exists already: the disk stands for the file.
     if let [(file, _)] = files.as_mut_slice() {
         if file.size == 0 {
             file.size = capacity;
@@ -169,8 +169,8 @@ fn collect(jobs: &[Job], names: &[Vec<String>], capacity: u64) -> Result<Vec<Fil
     Ok(files.into_iter().map(|(file, _)| file).collect())
 }
 
-/// How long a file has to be for this process; 0 where the job does not say.
-fn wanted_size(job: &Job, clone: u64, files: u64) -> Result<u64, InputError> {
+/// The file size that this process needs; 0 if the job does not say.
+fn wanted_size(job: &FioJob, clone: u64, files: u64) -> Result<u64, InputError> {
     if let Some(size) = job.filesize {
         return Ok(size);
     }
@@ -182,7 +182,14 @@ fn wanted_size(job: &Job, clone: u64, files: u64) -> Result<u64, InputError> {
     end.ok_or_else(|| job.origin.error("offset", format!("{offset}"), "a file below 2^64 bytes"))
 }
 
-fn region(job: &Job, clone: u64, files: u64, base: u64, real_size: u64, is_file: bool) -> Result<Place, InputError> {
+fn region(
+    job: &FioJob,
+    clone: u64,
+    files: u64,
+    base: u64,
+    real_size: u64,
+    is_file: bool,
+) -> Result<FileRegion, InputError> {
     let percent = |p: u64| (u128::from(real_size) * u128::from(p) / 100) as u64;
     let unit = job.min_block().max(1);
     let in_file = |amount: Amount| match amount {
@@ -221,5 +228,5 @@ fn region(job: &Job, clone: u64, files: u64, base: u64, real_size: u64, is_file:
         let got = format!("{io_size} (job {})", job.name);
         return Err(job.origin.error("size", got, format!("at least one block of {unit} bytes")));
     }
-    Ok(Place { base, real_size, offset, io_size })
+    Ok(FileRegion { base, real_size, offset, io_size })
 }

@@ -1,15 +1,15 @@
-//! Which options of fio there are, and what becomes of each: supported, ignored with a note, or refused.
+//! The options of fio, and how each is treated: supported, ignored with a note, or refused.
 //!
-//! The list is that of fio 3.33 (`options.c`, `engines/*.c`), and what its later versions added. Options of engines that
-//! are not simulated are in [`engines`].
+//! The list has the options of fio 3.33 (`options.c`, `engines/*.c`) and of later versions. Options of engines that are not
+//! simulated are in [`engines`].
 
 mod engines;
 
 use iopilot_block::suggest;
 
-/// What becomes of an option.
+/// How an option is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fate {
+pub(super) enum OptionSupport {
     /// It shapes the load.
     Supported,
     /// It does not change which requests are issued.
@@ -32,7 +32,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("fill_fs", "fill_device"),
     ("iomem", "mem"),
     ("mem_align", "iomem_align"),
-    // In no manual, but fio takes it.
+    // Undocumented, but fio accepts it.
     ("threads", "thread"),
     ("timeout", "runtime"),
     ("fileoffset", "offset"),
@@ -330,26 +330,28 @@ pub(super) fn canonical(key: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key, |(_, name)| name)
 }
 
-/// What becomes of `key`, a canonical name; `None` for what is no option of fio.
-pub(super) fn fate(key: &str) -> Option<Fate> {
+/// How `key`, a canonical name, is treated; `None` if it is not an option of fio.
+pub(super) fn fate(key: &str) -> Option<OptionSupport> {
     if SUPPORTED.contains(&key) {
-        return Some(Fate::Supported);
+        return Some(OptionSupport::Supported);
     }
     if HARMLESS.contains(&key) {
-        return Some(Fate::Harmless);
+        return Some(OptionSupport::Harmless);
     }
     if let Some(&(_, unless, why)) = REFUSED.iter().find(|(name, ..)| *name == key) {
-        return Some(Fate::Refused { unless, why });
+        return Some(OptionSupport::Refused { unless, why });
     }
-    engines::OPTIONS.contains(&key).then_some(Fate::Refused { unless: &[], why: "its engine is not simulated" })
+    engines::OPTIONS
+        .contains(&key)
+        .then_some(OptionSupport::Refused { unless: &[], why: "its engine is not simulated" })
 }
 
-/// Why the engine called `name` is not simulated; `None` for what is no engine of fio.
+/// Why the engine `name` is not simulated; `None` if it is not such an engine of fio.
 pub(super) fn engine_refused(name: &str) -> Option<&'static str> {
     engines::REFUSED.iter().find(|(names, _)| names.contains(&name)).map(|(_, why)| *why)
 }
 
-/// What was probably meant by `key`.
+/// The option that was probably meant by `key`.
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
     let refused = REFUSED.iter().map(|(name, ..)| *name);
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);

@@ -1,6 +1,6 @@
 //! [`Pace`]: `rate`, `rate_iops` and `rate_process`.
 
-use super::job::Job;
+use super::job::FioJob;
 use iopilot_block::Nanos;
 use rand::Rng;
 
@@ -19,7 +19,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// `None` where the job has no rate. A rate in requests counts in the smallest block, as in fio.
-    pub(super) fn new(job: &Job) -> Option<Self> {
+    pub(super) fn new(job: &FioJob) -> Option<Self> {
         let min_block = [0, 1, 2].map(|d| job.blocks[d].min());
         let bytes_per_s = [0, 1, 2].map(|d| match job.rate_iops[d] {
             0 => job.rate[d],
@@ -51,7 +51,7 @@ impl Pace {
         self.issued[d] += bytes;
         self.next[d] = if self.poisson {
             let mean_s = self.min_block[d] as f64 / rate as f64;
-            // 1 - u is never 0, of which there is no logarithm.
+            // 1 - u is never 0, which has no logarithm.
             let gap = Nanos::from_secs_f64(-(1.0 - random.random::<f64>()).ln() * mean_s);
             self.arrival[d] = self.arrival[d].saturating_add(gap);
             self.arrival[d]
@@ -60,8 +60,8 @@ impl Pace {
         };
     }
 
-    /// With `rate_ignore_thinktime`, the job does not catch up after it thought for `time`: what it would have issued
-    /// meanwhile counts as issued, up to the block that is due when it goes on.
+    /// With `rate_ignore_thinktime`, the job does not catch up after it thought for `time`. What it would have issued meanwhile
+    /// counts as issued, except the block that is due when it resumes.
     pub(super) fn forgive(&mut self, d: usize, time: Nanos) {
         let rate = self.bytes_per_s[d];
         if rate == 0 {

@@ -1,15 +1,15 @@
-//! [`Permutation`]: all numbers below n, each once, in a random-looking order, without remembering any.
+//! [`FeistelPermutation`]: all numbers below n, each once, in pseudo-random order, without storing them.
 
 /// A bijection of `0..n`: a Feistel network over the next even power of two, walked until it lands below n (at most
 /// four steps on average).
 #[derive(Clone, Debug)]
-pub(super) struct Permutation {
+pub(super) struct FeistelPermutation {
     n: u64,
     half_bits: u32,
     keys: [u64; 4],
 }
 
-impl Permutation {
+impl FeistelPermutation {
     pub(super) fn new(n: u64, seed: u64) -> Self {
         let bits = 64 - n.saturating_sub(1).leading_zeros();
         let keys = [1, 2, 3, 4].map(|round| mix(seed.wrapping_add(mix(round))));
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn visits_every_number_once_in_no_simple_order() {
         for n in [1, 2, 3, 5, 64, 1000, 4097] {
-            let p = Permutation::new(n, 7);
+            let p = FeistelPermutation::new(n, 7);
             let mut seen: Vec<u64> = (0..n).map(|i| p.apply(i)).collect();
             if n >= 64 {
                 let rising = seen.windows(2).filter(|w| w[0] < w[1]).count() as f64 / n as f64;
@@ -58,6 +58,6 @@ mod tests {
             seen.sort_unstable();
             assert!(seen.iter().copied().eq(0..n), "{n}");
         }
-        assert_ne!(Permutation::new(1000, 1).apply(0), Permutation::new(1000, 2).apply(0));
+        assert_ne!(FeistelPermutation::new(1000, 1).apply(0), FeistelPermutation::new(1000, 2).apply(0));
     }
 }

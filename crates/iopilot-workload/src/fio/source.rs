@@ -1,19 +1,14 @@
-//! [`FioSource`]: the jobs of a job file, running.
+//! [`FioSource`]: the running jobs of a job file.
 
 use super::FioJobs;
-use super::job::{ExitWhat, Job, Spread};
-use super::layout::{Place, clones, lay_out};
-use super::task::{Task, Wait};
+use super::job::{ExitWhat, FioJob, OffsetDistribution};
+use super::layout::{FileRegion, clones, lay_out};
+use super::task::{FIRST_PROCESS, FioTask, FioWait, HANDLE_SHIFT};
 use crate::WorkloadError;
 use crate::{Source, SourceHandle, Step};
 use iopilot_block::Agenda;
 use iopilot_block::{Nanos, ProcessId, SECTOR_BYTES};
 use std::sync::Arc;
-
-/// The first process; the clones of all jobs are numbered from here in the order of the file.
-pub(super) const FIRST_PROCESS: u32 = 1000;
-/// A handle is the process' index, and below this bit its own count of requests.
-pub(super) const HANDLE_SHIFT: u32 = 40;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -26,26 +21,26 @@ enum State {
 /// A task and its state.
 #[derive(Clone, Debug)]
 struct Slot {
-    task: Task,
+    task: FioTask,
     state: State,
-    /// It sleeps in a submission.
+    /// Whether it sleeps in a submission.
     blocked: bool,
-    /// When it goes on, where it would but is blocked.
+    /// When it would resume if it were not blocked.
     due: Option<Nanos>,
     /// From the start of the run.
     delay: Nanos,
-    /// Waits for all above it (the first clone of a job with `stonewall`).
+    /// Whether it waits for all jobs above it (the first clone of a job with `stonewall`).
     stonewall: bool,
     /// The processes of the job it waits for (`wait_for`).
     waits_for: std::ops::Range<usize>,
     group: u32,
 }
 
-/// The jobs of a job file, running. One process a clone of a job, numbered from 1000.
+/// The running jobs of a job file. Each clone of a job is a process; they are numbered from 1000.
 #[derive(Clone, Debug)]
 pub struct FioSource {
     slots: Vec<Slot>,
-    /// When each task goes on, and at index `slots.len()` when another may start.
+    /// When each task resumes, and at index `slots.len()` when another task may start.
     agenda: Agenda,
 }
 
@@ -54,10 +49,10 @@ impl FioSource {
     /// their place in the file.
     ///
     /// # Errors
-    /// Where a job does not fit the device.
+    /// If a job does not fit the device.
     pub fn new(jobs: &FioJobs, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
         let places = lay_out(&jobs.jobs, capacity_sectors.saturating_mul(SECTOR_BYTES))?;
-        let shared: Vec<Arc<Job>> = jobs.jobs.iter().map(|job| Arc::new(job.clone())).collect();
+        let shared: Vec<Arc<FioJob>> = jobs.jobs.iter().map(|job| Arc::new(job.clone())).collect();
         let of_job = |name: &str| -> std::ops::Range<usize> {
             let mut from = 0;
             for job in &shared {
@@ -75,7 +70,7 @@ impl FioSource {
         let mut group = 0;
         for (index, (job, clone)) in numbers.enumerate() {
             group += u32::from(clone == 0 && index > 0 && (job.stonewall || job.new_group));
-            let mut task = Task::new(job, index, clone, &places[index], seed).ok_or_else(|| {
+            let mut task = FioTask::new(job, index, clone, &places[index], seed).ok_or_else(|| {
                 let got = format!("{} (job {})", job.spread_text, job.name);
                 job.origin.error("random_distribution", got, impossible(job, &places[index]))
             })?;
@@ -121,7 +116,7 @@ impl FioSource {
         self.agenda.set(self.slots.len(), later);
     }
 
-    /// A job has exited. Jobs that end with it end too, and jobs that waited for it may start.
+    /// Handles the exit of a job: jobs that end with it are terminated, and jobs that waited for it may start.
     fn exited(&mut self, index: usize, now: Nanos) {
         let slot = &mut self.slots[index];
         slot.state = State::Exited;
@@ -166,11 +161,11 @@ impl FioSource {
     }
 }
 
-/// What a job needs that has no block to work on in one of its `places`.
-fn impossible(job: &Job, places: &[Place]) -> String {
+/// The expected value in the error for a job without a block in one of its `places`.
+fn impossible(job: &FioJob, places: &[FileRegion]) -> String {
     let least = places.iter().map(|place| place.io_size).min().unwrap_or(0);
     match &job.spread {
-        Spread::Zoned(_) => format!("zones that lie within the {least} bytes that the job works on"),
+        OffsetDistribution::Zoned(_) => format!("zones that lie within the {least} bytes that the job works on"),
         _ => format!("at least one block in the {least} bytes that the job works on"),
     }
 }
@@ -189,12 +184,12 @@ impl Source for FioSource {
             let slot = &mut self.slots[index];
             slot.due = None;
             match slot.task.run(now, out) {
-                Wait::Until(at) => {
+                FioWait::Until(at) => {
                     slot.due = Some(at);
                     self.agenda.set(index, Some(at));
                 }
-                Wait::Completion => {}
-                Wait::Exited => self.exited(index, now),
+                FioWait::Completion => {}
+                FioWait::Exited => self.exited(index, now),
             }
         }
     }

@@ -1,13 +1,13 @@
-//! [`Task`]: one clone of a job, as a state machine of fio's main loop.
+//! [`FioTask`]: one clone of a job, as a state machine of fio's main loop.
 //!
 //! The loop takes a slot and issues a request. With all slots taken, it reaps completions down to `iodepth_low`. Then it
-//! thinks, and starts again. Before a rate or a think time, it waits for all requests in flight, as fio does.
+//! thinks, and starts again. Before a pause for the rate or to think, it waits for all requests in flight, as in fio.
 
 mod issue;
 
-use super::cursor::{Cursor, Streams};
-use super::job::{Engine, Job, READ, TRIM, WRITE};
-use super::layout::Place;
+use super::cursor::{Cursor, RandomStreams};
+use super::job::{FioEngine, FioJob, READ, TRIM, WRITE};
+use super::layout::FileRegion;
 use super::pace::Pace;
 use super::permutation::mix;
 use super::value::Amount;
@@ -17,15 +17,20 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// Separate system calls are separate moments: the host's real overhead is the machine's to add.
+/// Separate system calls have distinct times. The machine adds the host's real overhead.
 const NEXT_CALL: Nanos = Nanos(1);
 
+/// The first process; the clones of all jobs are numbered from here in the order of the file.
+pub(super) const FIRST_PROCESS: u32 = 1000;
+/// A handle is the process' index above this bit, and the process' own count of requests below it.
+pub(super) const HANDLE_SHIFT: u32 = 40;
+/// The bit of a handle that marks a flush.
 const FLUSH: u64 = 1;
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// At the top of the loop; a direction may have been settled by waiting for its rate.
+    /// At the top of the loop; a direction is set after a wait for its rate.
     Issue(Option<usize>),
     /// A request has been queued or submitted.
     Fill,
@@ -57,7 +62,7 @@ enum Sleep {
 
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Wait {
+pub(super) enum FioWait {
     /// A time.
     Until(Nanos),
     /// A completion.
@@ -68,12 +73,12 @@ pub(super) enum Wait {
 
 /// One process of a job.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
-    pub(super) job: Arc<Job>,
+pub(super) struct FioTask {
+    pub(super) job: Arc<FioJob>,
     process: ProcessId,
     cpu: u16,
     seed: u64,
-    random: Streams,
+    random: RandomStreams,
     phase: Phase,
     epoch: Nanos,
     terminated: bool,
@@ -101,7 +106,7 @@ pub(super) struct Task {
     /// Bytes of a pass, and of all passes.
     size: u64,
     limit: u64,
-    /// Bytes issued in this pass and in all, and whether a pass ended with its files.
+    /// Bytes issued in this pass and in all, and whether the pass ended because its files did.
     pass_bytes: u64,
     bytes: u64,
     files_ended: bool,
@@ -112,16 +117,15 @@ pub(super) struct Task {
     reaped_blocks: u64,
 
     pace: Option<Pace>,
-    /// Requests counted, and the time, when the task last thought.
+    /// The count of requests, and the time, when the task last thought.
     thought_at_blocks: u64,
     thought_at: Nanos,
     last_direction: usize,
 }
 
-impl Task {
-    /// The `clone`-th process of `job`, number `index` of all; `seed` is the run's. `None` where it has no block to
-    /// work on.
-    pub(super) fn new(job: &Arc<Job>, index: usize, clone: u64, places: &[Place], seed: u64) -> Option<Self> {
+impl FioTask {
+    /// The `clone`-th process of `job`, number `index` of all; `seed` is the run's. `None` if it has no block to work on.
+    pub(super) fn new(job: &Arc<FioJob>, index: usize, clone: u64, places: &[FileRegion], seed: u64) -> Option<Self> {
         let seed = mix(mix(seed ^ mix(job.randseed)).wrapping_add(index as u64));
         let files: Vec<_> = places.iter().zip(0..).map(|(&place, n)| Cursor::new(job, place, mix(seed ^ n))).collect();
         if files.iter().any(|file| file.is_impossible(job)) {
@@ -141,11 +145,11 @@ impl Task {
         };
         let cpu = match job.cpus.as_slice() {
             [] => index as u16,
-            // With the shared policy the kernel is free to choose; spreading is what it does.
+            // With the shared policy the kernel may choose, and it spreads the processes.
             cpus => cpus[(if job.cpus_split { clone } else { index as u64 } % cpus.len() as u64) as usize],
         };
         Some(Self {
-            process: ProcessId(super::source::FIRST_PROCESS + index as u32),
+            process: ProcessId(FIRST_PROCESS + index as u32),
             cpu,
             seed,
             random: streams(seed),
@@ -200,7 +204,7 @@ impl Task {
         (self.epoch, self.thought_at) = (now, now);
     }
 
-    /// No more requests: it exits when those in flight are done.
+    /// Issues no more requests; it exits when those in flight are done.
     pub(super) fn terminate(&mut self) {
         self.terminated = true;
     }
@@ -208,7 +212,7 @@ impl Task {
     /// One of its requests has completed.
     pub(super) fn completed(&mut self, handle: SourceHandle) {
         self.in_flight -= 1;
-        if handle.0 & FLUSH == 0 || self.job.engine == Engine::AsyncFlush {
+        if handle.0 & FLUSH == 0 || self.job.engine == FioEngine::AsyncFlush {
             self.unreaped += 1;
         }
         if handle.0 & FLUSH != 0 {
@@ -218,12 +222,12 @@ impl Task {
         }
     }
 
-    /// Runs until it has to wait, submitting one batch at most; appends what it does to `out`.
-    pub(super) fn run(&mut self, now: Nanos, out: &mut Vec<Step>) -> Wait {
+    /// Runs until it has to wait, and submits one batch at most. Appends its steps to `out`.
+    pub(super) fn run(&mut self, now: Nanos, out: &mut Vec<Step>) -> FioWait {
         let mut submitted = false;
         loop {
             match self.phase {
-                Phase::Issue(_) if submitted => return Wait::Until(now + NEXT_CALL),
+                Phase::Issue(_) if submitted => return FioWait::Until(now + NEXT_CALL),
                 Phase::Issue(_) if self.is_over(now) => self.phase = Phase::Drain,
                 Phase::Issue(direction) => submitted |= self.issue(direction, now, out),
                 Phase::Fill if self.taken >= self.depth => self.phase = Phase::Reap,
@@ -237,7 +241,7 @@ impl Task {
                     submitted |= self.submit(out);
                     let least = self.complete_min.min(self.taken).max(1);
                     if self.unreaped < least {
-                        return Wait::Completion;
+                        return FioWait::Completion;
                     }
                     self.reap(self.complete_max.max(least));
                     if self.taken <= self.low {
@@ -250,7 +254,7 @@ impl Task {
                 Phase::Quiesce(sleep) => {
                     submitted |= self.submit(out);
                     if self.in_flight > 0 {
-                        return Wait::Completion;
+                        return FioWait::Completion;
                     }
                     self.reap(u64::MAX);
                     let wake = match sleep {
@@ -262,18 +266,18 @@ impl Task {
                     }
                     self.phase = Phase::Asleep(self.end().map_or(wake, |end| wake.min(end)), sleep);
                 }
-                Phase::Asleep(wake, _) if now < wake && !self.terminated => return Wait::Until(wake),
+                Phase::Asleep(wake, _) if now < wake && !self.terminated => return FioWait::Until(wake),
                 Phase::Asleep(_, Sleep::Think) => {
                     self.thought_at = now;
                     self.phase = Phase::Issue(None);
                 }
                 Phase::Asleep(_, Sleep::Rate(_, direction)) => self.phase = Phase::Issue(Some(direction)),
-                Phase::Flush if self.flushing => return Wait::Completion,
+                Phase::Flush if self.flushing => return FioWait::Completion,
                 Phase::Flush => self.phase = Phase::Issue(None),
                 Phase::Drain => {
                     submitted |= self.submit(out);
                     if self.in_flight > 0 {
-                        return Wait::Completion;
+                        return FioWait::Completion;
                     }
                     self.reap(u64::MAX);
                     if self.job.end_fsync && self.written_since_flush {
@@ -284,7 +288,7 @@ impl Task {
                         self.phase = Phase::PassEnd;
                     }
                 }
-                Phase::EndFlush if self.flushing => return Wait::Completion,
+                Phase::EndFlush if self.flushing => return FioWait::Completion,
                 Phase::EndFlush => {
                     self.reap(u64::MAX);
                     self.phase = Phase::PassEnd;
@@ -295,7 +299,7 @@ impl Task {
                         continue;
                     }
                     out.push(Step::Exit(self.process));
-                    return Wait::Exited;
+                    return FioWait::Exited;
                 }
             }
         }
@@ -314,7 +318,7 @@ impl Task {
         if job.time_based {
             return false;
         }
-        // A pass of a mixed sequential job, and of a random writer without a map, may go on beyond `size`.
+        // A pass of a mixed sequential job, and of a random writer without a map, may exceed `size`.
         let whole =
             if job.pattern.random { job.pattern.used[WRITE] && !job.uses_map() } else { job.pattern.is_mixed() };
         let pass = if whole { self.size.max(self.limit) } else { self.size };
@@ -338,7 +342,7 @@ impl Task {
         }
         let blocks = if job.thinktime_issue { self.issues.iter().sum() } else { self.reaped_blocks };
         let by_time = job.thinktime_iotime > Nanos::ZERO;
-        // The default of one block does not count where a time is given.
+        // The default of one block is ignored if a time is given.
         let every = job.thinktime_blocks.unwrap_or(if by_time { u64::MAX } else { 1 });
         let due = (by_time && now.since(self.thought_at) >= job.thinktime_iotime)
             || blocks.saturating_sub(self.thought_at_blocks) >= every;
@@ -371,8 +375,8 @@ impl Task {
             self.loops_left -= 1;
             return true;
         }
-        // Bytes are left to issue: `io_size` is more than `size`, or blocks of different sizes did not fill it. Less
-        // than the largest block does not count.
+        // Bytes are left to issue: `io_size` exceeds `size`, or blocks of different sizes did not fill it. Less than the
+        // largest block is ignored.
         let left = self.limit.saturating_sub(self.bytes);
         left > 0 && left >= self.job.max_block() && !(self.files_ended && self.job.io_size.is_none())
     }
@@ -381,7 +385,7 @@ impl Task {
         self.pass_bytes = 0;
         self.files_ended = false;
         self.files.iter_mut().for_each(Cursor::rewind);
-        // fio 3.33 repeats the numbers of a pass, but not without a random map.
+        // fio 3.33 repeats the random numbers in each pass, but not without a random map.
         if self.job.randrepeat && self.job.random_map {
             self.random = streams(self.seed);
         }
@@ -390,10 +394,10 @@ impl Task {
     }
 }
 
-fn streams(seed: u64) -> Streams {
+fn streams(seed: u64) -> RandomStreams {
     let stream = |n: u64| Pcg64Mcg::seed_from_u64(mix(seed ^ mix(n)));
-    Streams { offset: stream(1), length: stream(2), direction: stream(3), other: stream(4) }
+    RandomStreams { offset: stream(1), length: stream(2), direction: stream(3), other: stream(4) }
 }
 
-// Trims have an index in the arrays of directions, and nothing of their own here.
+// Trims need no code of their own here, only an index in the arrays of directions.
 const _: () = assert!(TRIM == 2);

@@ -1,4 +1,4 @@
-//! Job files and what they issue.
+//! Tests of job files and their requests.
 
 mod files;
 mod parsing;
@@ -8,7 +8,7 @@ mod shipped;
 mod timing;
 
 use super::{FioJobs, FioSource};
-use crate::testing::{Log, TestDevice};
+use crate::testing::{SourceLog, TestDevice};
 
 /// Sectors of the device most tests run on: 1 GiB.
 const CAPACITY: u64 = 2 << 20;
@@ -22,11 +22,11 @@ fn source(text: &str) -> FioSource {
 }
 
 /// Runs a job file on a device that completes in random order.
-fn run(text: &str) -> Log {
+fn run(text: &str) -> SourceLog {
     TestDevice::default().run(&mut source(text))
 }
 
-/// What is wrong with a job file, or with it on the device.
+/// The error of a job file, or of running it on the device.
 fn complaint(text: &str) -> String {
     match FioJobs::parse(text, "test.fio").and_then(|jobs| FioSource::new(&jobs, CAPACITY, 1)) {
         Ok(_) => panic!("nothing is wrong"),
@@ -35,10 +35,10 @@ fn complaint(text: &str) -> String {
 }
 
 /// (Byte address, length) of all requests, in order.
-fn extents(log: &Log) -> Vec<(u64, u64)> {
+fn extents(log: &SourceLog) -> Vec<(u64, u64)> {
     log.requests.iter().map(|s| (s.arrival.lba.0 * 512, s.arrival.sectors.bytes())).collect()
 }
 
-fn offsets(log: &Log) -> Vec<u64> {
+fn offsets(log: &SourceLog) -> Vec<u64> {
     extents(log).into_iter().map(|(at, _)| at).collect()
 }

@@ -2,7 +2,7 @@
 
 use iopilot_block::Nanos;
 
-/// A size, or a share of what is there.
+/// A size, or a share of what exists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Amount {
     /// Bytes.
@@ -89,8 +89,8 @@ pub(super) fn range<T: Copy + PartialOrd>(text: &str, parse: impl Fn(&str) -> Op
     }
 }
 
-/// `READ,WRITE,TRIM`: an empty part leaves what was there, and the last part holds for the following too, unless a
-/// comma ends it. `None` where a part is not understood.
+/// `READ,WRITE,TRIM`: an empty part keeps the old value. The last part also holds for the following directions, unless a comma
+/// ends it. `None` if a part is invalid.
 pub(super) fn directions<T: Clone>(text: &str, into: &mut [T; 3], parse: impl Fn(&str) -> Option<T>) -> Option<()> {
     if text.split(',').count() > into.len() {
         return None;

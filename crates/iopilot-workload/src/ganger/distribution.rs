@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, Poisson, StandardNormal};
 
-/// The number of draws after which a variable that has to be within bounds is given up on.
+/// The most draws of a variable that must be within bounds.
 const PATIENCE: u32 = 1000;
 
 /// A random variable (Ganger A.2.3, footnote 7). The parameters have been checked: finite, deviations and means not
@@ -40,12 +40,12 @@ impl Variable {
         }
     }
 
-    /// Draws until one passes; where a thousand do not, `None`.
+    /// Draws until a value passes; `None` after a thousand failures.
     pub(crate) fn draw_until<T>(&self, random: &mut impl Rng, mut passes: impl FnMut(f64) -> Option<T>) -> Option<T> {
         (0..PATIENCE).find_map(|_| passes(self.draw(random)))
     }
 
-    /// The mean of all draws.
+    /// The mean.
     pub(crate) fn mean(&self) -> f64 {
         match *self {
             Self::Uniform { min, max } => (min + max) / 2.0,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_it_can_reach() {
+    fn can_reach_knows_the_bounds() {
         assert!(!Variable::constant(0.0).can_reach(1.0));
         assert!(Variable::Exponential { base: 0.0, mean: 1.0 }.can_reach(100.0));
         assert!(!Variable::TwoValue { default: 0.0, second: 5.0, probability: 0.0 }.can_reach(1.0));

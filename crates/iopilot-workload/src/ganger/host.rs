@@ -1,4 +1,4 @@
-//! Generators as processes of a host (Ganger A.2.3): on CPUs that they share, or on one each.
+//! Generators as processes of a host (Ganger A.2.3): on shared CPUs, or on one CPU each.
 
 use super::program::GeneratorProgram;
 use super::spec::GangerSpec;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The generators of `spec` on the CPUs of a host with a device of `capacity_sectors`; all random choices follow from `seed`.
 ///
 /// # Errors
-/// Where a generator does not fit the device, or a setting of the host makes no sense.
+/// If a generator does not fit the device, or a setting of the host is invalid.
 pub fn on_host(
     spec: &GangerSpec,
     settings: &HostSettings,
@@ -23,10 +23,10 @@ pub fn on_host(
     Ok(Host::new(settings.clone(), tasks, &[], end_of(spec))?)
 }
 
-/// The same with a CPU for each process, as in Ganger's open and closed models ([`Host::on_own_cpus`]).
+/// The generators of `spec` with a CPU for each process, as in Ganger's open and closed models ([`Host::on_own_cpus`]).
 ///
 /// # Errors
-/// Where a generator does not fit the device, or there are too many processes.
+/// If a generator does not fit the device, or there are too many processes.
 pub fn on_own_cpus(spec: &GangerSpec, capacity_sectors: u64, seed: u64) -> Result<Host, WorkloadError> {
     let tasks = tasks_of(spec, capacity_sectors, seed)?;
     Ok(Host::on_own_cpus(tasks, end_of(spec))?)

@@ -1,9 +1,9 @@
-//! [`GeneratorProgram`]: what a process of a generator does.
+//! [`GeneratorProgram`]: the program of a process of a generator.
 
 use super::distribution::Variable;
-use super::spec::Generator;
+use super::spec::GeneratorSpec;
 use iopilot_block::{Criticality, EventQueue, Flags, Lba, Nanos, Op, Sectors};
-use iopilot_host::{Call, Event, Program, RawIo};
+use iopilot_host::{Call, Program, ProgramEvent, RawIo};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
@@ -18,29 +18,29 @@ struct Extent {
 
 /// The program of one process of a generator.
 ///
-/// Its clock is the time it has computed, and is frozen while the process waits. The rest of a computation and the time
-/// limits, which count computation time (Ganger A.2.3), therefore continue after a wait. Who waits for what, the host knows.
+/// Its clock is the time it has computed, and is frozen while the process waits. The rest of a computation and the time limits,
+/// which count computation time (Ganger A.2.3), therefore continue after a wait. The host does the waiting.
 #[derive(Clone, Debug)]
 pub(super) struct GeneratorProgram {
-    generator: Arc<Generator>,
+    generator: Arc<GeneratorSpec>,
     random: Pcg64Mcg,
-    /// Blocks of the blocking factor that it works on.
+    /// The size of its region, in blocks of the blocking factor.
     blocks: u64,
     computed: Nanos,
     /// The computed time at which it issues `next`.
     issue_at: Nanos,
     next: Extent,
-    /// The numbers of its time-limited requests, by the computed time from which it waits for them.
+    /// The numbers of its time-limited requests, by the computed time at which it begins to wait for them.
     limited: EventQueue<u64>,
-    /// Requests so far, which is the number of the last.
+    /// The number of requests so far, which is also the number of the last.
     issued: u64,
     /// Whether its last event was a request that it does not wait for.
     goes_on: bool,
 }
 
 impl GeneratorProgram {
-    /// `None` where the sizes do not fit the capacity.
-    pub(super) fn new(generator: &Arc<Generator>, blocks: u64, seed: u64) -> Option<Self> {
+    /// `None` if the sizes do not fit the capacity.
+    pub(super) fn new(generator: &Arc<GeneratorSpec>, blocks: u64, seed: u64) -> Option<Self> {
         let mut program = Self {
             generator: Arc::clone(generator),
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -72,7 +72,7 @@ impl GeneratorProgram {
         };
         let flags = match (self.next.read, class) {
             (true, Criticality::TimeCritical) => Flags::empty(),
-            // A read that nobody waits for yet is read-ahead.
+            // A read for which no process waits yet is read-ahead.
             (true, _) => Flags::READ_AHEAD,
             (false, Criticality::TimeCritical) => Flags::SYNC,
             (false, _) => Flags::empty(),
@@ -87,13 +87,13 @@ impl GeneratorProgram {
         }
     }
 
-    /// Draws the next request and the computation before it: sequential to the last, local to it, or anywhere.
+    /// Draws the next request and the computation before it. The request is sequential to the last, local to it, or anywhere.
     fn plan(&mut self) {
         let (sequential, local) = (self.generator.sequential, self.generator.local);
         let draw = self.random.random::<f64>();
         let last = self.next;
         let fits_behind = last.start + 2 * last.size < self.blocks;
-        let (next, law): (_, fn(&Generator) -> &Variable) = if draw < sequential && fits_behind {
+        let (next, law): (_, fn(&GeneratorSpec) -> &Variable) = if draw < sequential && fits_behind {
             (Some(Extent { start: last.start + last.size, ..last }), |generator| &generator.sequential_time)
         } else if draw >= sequential && draw < sequential + local {
             (self.local(last), |generator| &generator.local_time)
@@ -101,7 +101,7 @@ impl GeneratorProgram {
             (self.general(), |generator| &generator.general_time)
         };
         let time = time(law(&self.generator), &mut self.random);
-        // Distances that never stay on the device: anywhere then, which was possible at the start.
+        // If distances never stay on the device, the request goes anywhere, which was possible at the start.
         self.next = next.or_else(|| self.general()).unwrap_or(last);
         self.issue_at = self.computed.saturating_add(time);
     }
@@ -116,7 +116,7 @@ impl GeneratorProgram {
                 return Some(Extent { start, size, read: self.random.random::<f64>() < generator.read });
             }
         }
-        // Sizes near the capacity seldom fit from a random start: they go to the beginning.
+        // Sizes near the capacity seldom fit from a random start: those requests start at the beginning.
         let size = generator.size.draw_until(&mut self.random, |s| in_blocks(s, factor).filter(|&n| n <= blocks))?;
         Some(Extent { start: 0, size, read: self.random.random::<f64>() < generator.read })
     }
@@ -139,26 +139,26 @@ impl GeneratorProgram {
 }
 
 impl Program for GeneratorProgram {
-    /// What is computed before an event is counted from the one before.
-    fn next(&mut self) -> Event {
+    /// The computation before an event is counted from the previous event.
+    fn next(&mut self) -> ProgramEvent {
         if self.generator.requests.is_some_and(|most| self.issued >= most) {
-            return Event::after(Nanos::ZERO, Call::Exit);
+            return ProgramEvent::after(Nanos::ZERO, Call::Exit);
         }
-        // Separate requests are separate moments, also where nothing is computed between them.
+        // Separate requests have distinct times, even without computation between them.
         let issue_at = self.issue_at.max(self.computed.saturating_add(Nanos(u64::from(self.goes_on))));
         self.goes_on = false;
-        // A limit that runs out at the moment of the next request comes first.
+        // A limit that runs out at the time of the next request comes first.
         if let Some(limit) = self.limited.pop_due(issue_at) {
             let compute = limit.at.since(self.computed);
             self.computed = self.computed.max(limit.at);
-            return Event::after(compute, Call::Await(limit.event));
+            return ProgramEvent::after(compute, Call::Await(limit.event));
         }
         let compute = issue_at.since(self.computed);
         self.computed = issue_at;
         let io = self.issue();
         self.plan();
         self.goes_on = io.class != Criticality::TimeCritical;
-        Event::after(compute, Call::Io(io))
+        ProgramEvent::after(compute, Call::Io(io))
     }
 
     fn boxed(&self) -> Box<dyn Program> {
@@ -166,13 +166,13 @@ impl Program for GeneratorProgram {
     }
 }
 
-/// A time that is not negative.
+/// Draws a time that is not negative.
 fn time(variable: &Variable, random: &mut Pcg64Mcg) -> Nanos {
     let ms = variable.draw_until(random, |ms| (ms >= 0.0).then_some(ms));
     Nanos::from_millis_f64(ms.unwrap_or(0.0))
 }
 
-/// A size in sectors, rounded up to blocks; `None` for none, or more than a request holds.
+/// A size in sectors as blocks, rounded up; `None` for zero, or more than a request can have.
 fn in_blocks(sectors: f64, factor: u64) -> Option<u64> {
     let whole = sectors as u64;
     let blocks = whole.div_ceil(factor);

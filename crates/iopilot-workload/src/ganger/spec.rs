@@ -2,7 +2,7 @@
 
 use super::distribution::Variable;
 use crate::WorkloadError;
-use crate::description::{Document, Table};
+use crate::description::{Document, TomlTable};
 use iopilot_block::{InputError, Nanos};
 use std::fs;
 use std::path::Path;
@@ -39,12 +39,12 @@ pub struct GangerSpec {
     /// Requests of all generators together.
     pub(super) requests: Option<u64>,
     pub(super) duration: Option<Nanos>,
-    pub(super) generators: Vec<Generator>,
+    pub(super) generators: Vec<GeneratorSpec>,
 }
 
 /// One `[[generator]]`. Sizes and distances are in sectors, times in milliseconds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Generator {
+pub(super) struct GeneratorSpec {
     pub(super) line: u64,
     pub(super) name: String,
     pub(super) processes: u64,
@@ -71,7 +71,7 @@ impl GangerSpec {
     /// Reads the description in the file at `path`.
     ///
     /// # Errors
-    /// Where it cannot be read, and as [`GangerSpec::from_toml`].
+    /// If the file cannot be read, and as [`GangerSpec::from_toml`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, WorkloadError> {
         let path = path.as_ref();
         let text = fs::read_to_string(path).map_err(|source| WorkloadError::Io { path: path.to_owned(), source })?;
@@ -81,11 +81,11 @@ impl GangerSpec {
     /// Reads the description `text`, called `source_name` in messages.
     ///
     /// # Errors
-    /// Where it is no TOML, a key is unknown or missing, or a value makes no sense.
+    /// If it is not TOML, a key is unknown or missing, or a value is invalid.
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, WorkloadError> {
         let document = Document { text, source_name };
         let table = document.parse()?;
-        let top = Table { document: &document, table: table.get_ref(), line: 1 };
+        let top = TomlTable { document: &document, table: table.get_ref(), line: 1 };
         top.only(&TOP_KEYS)?;
         let generators = match top.table.get("generator") {
             Some(value) => match value.get_ref() {
@@ -117,11 +117,11 @@ impl GangerSpec {
     }
 }
 
-fn generator(document: &Document, item: &Spanned<DeValue>) -> Result<Generator, InputError> {
+fn generator(document: &Document, item: &Spanned<DeValue>) -> Result<GeneratorSpec, InputError> {
     let DeValue::Table(table) = item.get_ref() else {
         return Err(document.error(item, "generator", "a [[generator]] table"));
     };
-    let t = Table { document, table, line: document.line(item.span().start) };
+    let t = TomlTable { document, table, line: document.line(item.span().start) };
     let keys: Vec<&str> = GENERATOR_KEYS.into_iter().chain([SIZE_KEY]).collect();
     t.only(&keys)?;
     let name = match t.table.get("name") {
@@ -132,7 +132,7 @@ fn generator(document: &Document, item: &Spanned<DeValue>) -> Result<Generator, 
     let general_time = t.variable("general_time_ms", 0.0)?.ok_or_else(|| t.missing("general_time_ms"))?;
     let time = |key: &str| t.variable(key, 0.0).map(|v| v.unwrap_or_else(|| general_time.clone()));
     let blocking_factor = t.whole("blocking_factor", 1..=1 << 20)?.unwrap_or(1);
-    let generator = Generator {
+    let generator = GeneratorSpec {
         line: t.line,
         name: name.to_owned(),
         processes: t.whole("processes", 1..=MAX_PROCESSES)?.unwrap_or(1),

@@ -1,7 +1,7 @@
 //! Generators and what they issue.
 
 use super::{GangerSpec, on_own_cpus};
-use crate::testing::{Log, TestDevice};
+use crate::testing::{SourceLog, TestDevice};
 use iopilot_block::{Criticality, Flags, Nanos, Op};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn spec(text: &str) -> GangerSpec {
     GangerSpec::from_toml(text, "g.toml").unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn run_on(device: &TestDevice, text: &str) -> Log {
+fn run_on(device: &TestDevice, text: &str) -> SourceLog {
     device.run(&mut on_own_cpus(&spec(text), CAPACITY, 1).unwrap_or_else(|e| panic!("{e}")))
 }
 
@@ -32,7 +32,7 @@ fn complaint(text: &str) -> String {
     }
 }
 
-fn issue_gaps_ms(log: &Log) -> Vec<f64> {
+fn issue_gaps_ms(log: &SourceLog) -> Vec<f64> {
     log.requests.windows(2).map(|w| w[1].at.since(w[0].at).as_millis_f64()).collect()
 }
 
@@ -80,8 +80,8 @@ time_limit_ms = 6
     // Requests at 4, 8 ms of computation; at 10 ms the first one's limit has passed.
     let log = run_on(&TestDevice::fixed(20), text);
     let at: Vec<f64> = log.requests.iter().take(4).map(|s| s.at.as_millis_f64()).collect();
-    // It completes at 24 ms; 2 ms of computation were left until the third request. The second one's limit (at 14 ms
-    // of computation, that is 28 ms) has passed by its completion only then.
+    // It completes at 24 ms; 2 ms of computation were left until the third request. The second request's limit is at 14 ms of
+    // computation, which is 28 ms.
     assert_eq!(at[..3], [4.0, 8.0, 26.0]);
     assert!(log.requests.iter().all(|s| s.arrival.flags == Flags::READ_AHEAD));
     assert!(log.requests.iter().all(|s| s.arrival.criticality == Criticality::TimeLimited));

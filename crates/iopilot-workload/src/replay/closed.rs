@@ -5,12 +5,12 @@ use crate::{Source, SourceHandle, Step};
 use iopilot_block::{Nanos, ProcessId};
 use std::borrow::Borrow;
 
-/// The next request arrives the moment one completes, so that `population` are always outstanding.
+/// The next request arrives when one completes, so that `population` are always outstanding.
 #[derive(Clone, Debug)]
 pub struct Closed<R> {
     records: R,
     next: usize,
-    /// Requests that may arrive now, and since when.
+    /// The number of requests that may arrive now, and since when.
     permits: usize,
     since: Nanos,
 }

@@ -1,4 +1,4 @@
-//! [`Dependent`]: processes wait for what they waited for, and think as long as they thought.
+//! [`Dependent`]: processes wait and think as in the recording.
 
 use super::ReplayRecord;
 use crate::{Source, SourceHandle, Step};
@@ -7,18 +7,18 @@ use iopilot_trace::{ArrivalSimulator, Dependencies};
 use std::borrow::Borrow;
 use std::collections::HashSet;
 
-/// Processes issue their requests in the recorded order, wait for what they waited for, and think in between.
+/// Processes issue their requests in the recorded order, wait for the requests that they waited for, and think in between.
 #[derive(Clone, Debug)]
 pub struct Dependent<R, D> {
     records: R,
     simulator: ArrivalSimulator<D>,
-    /// Some request of each process, to name the process to the simulator.
+    /// One request of each process, which names the process to the simulator.
     request_of: ProcessMap<u32>,
     due: Vec<u32>,
     exits: Vec<ProcessId>,
-    /// Where set, of all processes only these exit after their last request.
+    /// If set, only these processes exit after their last request.
     ended: Option<HashSet<ProcessId>>,
-    /// When the last of `exits` happened.
+    /// The time of the last of `exits`.
     exited: Nanos,
 }
 
@@ -41,8 +41,7 @@ impl<R: Borrow<[ReplayRecord]>, D: Borrow<Dependencies>> Dependent<R, D> {
         }
     }
 
-    /// For records that are only a part of what the processes do. Only the processes in `ended` exit after their last
-    /// record.
+    /// For records that are only a part of a run: only the processes in `ended` exit after their last record.
     pub fn lasting(self, ended: HashSet<ProcessId>) -> Self {
         Self { ended: Some(ended), ..self }
     }

@@ -10,7 +10,7 @@ use std::borrow::Borrow;
 pub struct Open<R> {
     records: R,
     next: usize,
-    /// Whether the records name processes: what one submits waits behind what it submitted before.
+    /// Whether the records name processes. If so, a process' requests are submitted one after the other.
     serial: bool,
 }
 

@@ -1,35 +1,35 @@
-//! [`Recording`]: what a trace shows of its own recording.
+//! [`Recording`]: what a trace shows of its recording.
 
 use iopilot_block::{Nanos, Op};
 use iopilot_trace::{Dependencies, RecordedSystem, Stall, TraceRecord};
 
-/// What a trace shows of its own recording: where it was made, and what was measured then.
+/// What a trace shows of its recording: the recorded system, and measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// The machine and the settings, where the trace carries them.
+    /// The machine and the settings, if the trace has them.
     pub system: Option<RecordedSystem>,
-    /// What happened, where the trace has completion times.
-    pub observed: Option<Observed>,
+    /// The measurements, if the trace has completion times.
+    pub observed: Option<RecordingMetrics>,
 }
 
 /// What was measured when a trace was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Observed {
+pub struct RecordingMetrics {
     /// From the first arrival to the last completion, without the stalls of the machine, in seconds.
     pub elapsed_s: f64,
     /// Mean time from arrival to completion, in milliseconds.
     pub response_ms_mean: f64,
-    /// How long processes waited for each request that they wait for, on average, in milliseconds; 0 where none is known to
-    /// wait.
+    /// Mean wait of a process for each request that it waits for, in milliseconds; 0 if no process is known to wait.
     pub wait_ms_mean: f64,
-    /// How many requests the disk took at once, where more were queued and the disk did not take them.
+    /// The disk's queue depth, if the trace shows it: more requests were queued, and the disk did not take them.
     pub queue_depth: Option<u32>,
     /// The most requests that the disk had at once.
     pub in_flight_max: u32,
 }
 
-impl Observed {
-    /// What `records` show. `dependencies` were inferred from them, and `stalls` taken out. `None` without completion times.
+impl RecordingMetrics {
+    /// The measurements of `records`. `dependencies` were inferred from them, and `stalls` removed. `None` without completion
+    /// times.
     pub(super) fn of(records: &[TraceRecord], dependencies: Option<&Dependencies>, stalls: &[Stall]) -> Option<Self> {
         let complete = || records.iter().filter_map(|r| Some((r, r.completion?)));
         let first = records.first()?.arrival;
@@ -52,8 +52,8 @@ impl Observed {
     }
 }
 
-/// The most requests that the disk had at once, and whether that is its depth: it had so many for at least a tenth of the time
-/// in which others waited in the scheduler. O(n log n).
+/// The most requests that the disk had at once, and whether that is its depth. It is if the disk had that many for at least a
+/// tenth of the time in which others waited in the scheduler. O(n log n).
 fn in_flight(records: &[TraceRecord]) -> (u32, bool) {
     let mut events: Vec<(Nanos, Change)> = Vec::new();
     let own = records.iter().filter(|r| r.merged != Some(true) && r.op != Op::Flush);
@@ -90,19 +90,19 @@ fn in_flight(records: &[TraceRecord]) -> (u32, bool) {
     (most, at_most > Nanos::ZERO && at_most.0 * 10 >= waited.0)
 }
 
-/// What changes the number of requests in the disk or in the scheduler; in the order in which it counts at one moment.
+/// Events that change the number of requests in the disk or in the scheduler, in the order in which they count at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Completed,
     Inserted,
     Issued,
-    /// It did not pass through the scheduler.
+    /// The request did not pass through the scheduler.
     IssuedAtOnce,
 }
 
-/// Gives requests that their processes wait for, and whose completion was not seen, a likely one: after the median response
-/// time, and before the process' next request where that had arrived by then. Without it their processes would not wait for
-/// them in a replay. How many there are.
+/// Gives a likely completion to requests that their processes wait for and whose completion is missing: after the median
+/// response time, but not after the process' next request. Without one, their processes would not wait for them in a replay.
+/// Returns their number.
 pub(super) fn complete(records: &mut [TraceRecord]) -> u64 {
     let missing = |r: &TraceRecord| r.completion.is_none() && r.blocks_process() && r.process.is_some();
     if !records.iter().any(missing) {
@@ -145,10 +145,10 @@ mod tests {
 
     #[test]
     fn a_disk_that_takes_no_more_shows_its_depth() {
-        // Eight are there at once, and the disk has two at a time, 100 us each.
+        // Eight requests arrive at once; the disk takes two at a time, 100 us each.
         let all: Vec<_> = (0..8).map(|n| record(n, 10 + n / 2 * 100, Some(110 + n / 2 * 100))).collect();
         assert_eq!(in_flight(&all), (2, true));
-        // One at a time, as they come: that is the process' doing.
+        // One at a time as they arrive: the process limits that, not the disk.
         let all: Vec<_> = (0..8).map(|n| record(n * 200, n * 200, Some(n * 200 + 100))).collect();
         assert_eq!(in_flight(&all), (1, false));
     }

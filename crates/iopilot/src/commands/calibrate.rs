@@ -5,9 +5,9 @@ use crate::args::Calibrate;
 use crate::render::{self, Alignment, Table, wrap};
 use anyhow::Context as _;
 use iopilot_block::InputError;
-use iopilot_device::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
-use iopilot_disksim::calibrate::{Calibration, PhaseFit, calibrate};
-use iopilot_disksim::validate::{Part, Validation};
+use iopilot_calibrate::{Calibration, PhaseFit, calibrate};
+use iopilot_calibrate::{PartValidation, Validation};
+use iopilot_catalogue::{DeviceSpec, DiskSpec, DriveSpec, ThinkSide};
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::fmt::Write;
@@ -34,8 +34,8 @@ struct Errors {
     mean_measured_ms: f64,
     mean_model_ms: f64,
     demerit_ms: f64,
-    reads: Option<Part>,
-    writes: Option<Part>,
+    reads: Option<PartValidation>,
+    writes: Option<PartValidation>,
     rmse_ms: f64,
     within_half_ms: f64,
     off_half_rotation: f64,
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Calibrate, context: &Context) -> anyhow::Result<String>
 fn load(name: &str, context: &Context) -> anyhow::Result<DiskSpec> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {
-        return Ok(iopilot_device::load_disk(name)?);
+        return Ok(iopilot_catalogue::load_disk(name)?);
     }
     let drive = iopilot_disksim::load_drive(path)?;
     drive.warnings.iter().for_each(|warning| context.note(warning));
@@ -152,7 +152,7 @@ fn table(c: &Calibration, context: &Context) -> String {
         rows.row(vec![name.to_owned(), value(&c.before), value(&c.test)]);
     };
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
-    let demerit = |part: Option<&Part>| {
+    let demerit = |part: Option<&PartValidation>| {
         part.map_or_else(|| "-".to_owned(), |p| format!("{:.3} ({:.1} %)", p.demerit_ms, p.demerit_percent))
     };
     row("mean service time, ms (measured)", &|v| format!("{:.3} ({:.3})", v.mean_model_ms, v.mean_measured_ms));

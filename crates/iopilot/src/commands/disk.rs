@@ -12,7 +12,7 @@ use crate::args::Disk;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, SECTOR_BYTES};
-use iopilot_device::{Catalogue, DeviceError, DeviceSpec, DiskSpec, MarkCounts};
+use iopilot_catalogue::{Catalogue, DeviceError, DeviceSpec, DiskSpec, MarkCounts};
 use iopilot_trace::Destination;
 use serde::Serialize;
 use std::fmt::Write;

@@ -6,9 +6,10 @@ use crate::args::{DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
 use crate::render::{self, Alignment, Table, number, wrap};
 use crate::report;
 use iopilot_block::InputError;
-use iopilot_device::{AnyDevice, Device, DeviceSpec, DiskSpec, Mechanics, ThinkSide};
-use iopilot_disksim::calibrate::predict;
-use iopilot_disksim::validate::{Clock, Part, Replayed, Validation, compare, replay, think_by_phase};
+use iopilot_calibrate::predict;
+use iopilot_calibrate::{PartValidation, ReplayClock, Replayed, Validation, compare, replay, think_by_phase};
+use iopilot_catalogue::{AnyDevice, DeviceSpec, DiskSpec, ThinkSide};
+use iopilot_device::{Device, Mechanics};
 use iopilot_disksim::{Reading, is_disksim_file, load_drive_as};
 use iopilot_render::Terminal;
 use iopilot_trace::{ThinkTime, ValidateRecord, read_validate};
@@ -33,8 +34,8 @@ pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<Stri
         None => {
             let think = think(args, &disk, mechanics, &records, context);
             let clock = match args.clock {
-                ValidateClock::Model => Clock::Model,
-                ValidateClock::Measured => Clock::Measured,
+                ValidateClock::Model => ReplayClock::Model,
+                ValidateClock::Measured => ReplayClock::Measured,
             };
             replay(&mut device, &records, clock, think)
         }
@@ -81,7 +82,7 @@ fn calibrate(args: &DiskValidate, disk: &mut DiskSpec, records: &[ValidateRecord
         let expected = "a drive with all its parameters (type = \"drive\", or a DiskSim file)";
         return Err(InputError::new("--calibrate", "another kind of device", expected).in_file(&args.spec));
     };
-    let fitted = iopilot_disksim::calibrate::calibrate(drive, records, args.train);
+    let fitted = iopilot_calibrate::calibrate(drive, records, args.train);
     **drive = fitted.map_err(|e| e.in_file(args.trace.display()))?.drive;
     Ok(())
 }
@@ -151,7 +152,7 @@ fn table(v: &Validation, terminal: Terminal) -> String {
         right("demerit ms"),
         right("demerit %"),
     ]);
-    let all = Part {
+    let all = PartValidation {
         requests: v.requests,
         mean_measured_ms: v.mean_measured_ms,
         mean_model_ms: v.mean_model_ms,

@@ -4,7 +4,7 @@ use super::Context;
 use crate::args::{Disksim, DisksimRun};
 use crate::render::{self, Alignment, Table};
 use iopilot_disksim::system::{
-    Override, RunError, SystemOptions, SystemReport, Times, TraceFormat, TraceInput, run_system,
+    Override, RunError, SystemOptions, SystemReport, TimeDistribution, TraceFormat, TraceInput, run_system,
 };
 use iopilot_render::Terminal;
 use std::fmt::Write;
@@ -132,7 +132,7 @@ fn columns<'a>(first: &'a str, numbers: &[&'a str]) -> Vec<(&'a str, Alignment)>
     std::iter::once((first, Alignment::Left)).chain(numbers).collect()
 }
 
-fn figures(t: &Times) -> impl Iterator<Item = String> {
+fn figures(t: &TimeDistribution) -> impl Iterator<Item = String> {
     [t.mean, t.std, t.p50, t.p95, t.p99, t.max].into_iter().map(ms)
 }
 

@@ -5,14 +5,14 @@ use crate::args::{self, MachineArgs, Mode, Replay};
 use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
+use iopilot_catalogue::{DeviceError, DiskSpec};
 use iopilot_compare::{Candidates, Comparison, comparison, replays_of};
-use iopilot_device::{DeviceError, DiskSpec};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{LogSink, Machine, Progress, RunOptions, SimError, simulate_logged};
 use iopilot_trace::Destination;
 use iopilot_workload::replay::ReplayMode;
-use iopilot_workload::{Fit, TraceOptions, Workload, WorkloadOptions};
+use iopilot_workload::{AddressFit, TraceOptions, Workload, WorkloadOptions};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, 
 pub(super) fn load_disk(name: &str, context: &Context) -> Result<DiskSpec, DeviceError> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {
-        return iopilot_device::load_disk(name);
+        return iopilot_catalogue::load_disk(name);
     }
     let drive = iopilot_disksim::load_drive(path)?;
     drive.warnings.iter().for_each(|warning| context.note(warning));
@@ -94,8 +94,8 @@ fn options(args: &Replay) -> Result<WorkloadOptions, InputError> {
         Mode::Dependent => ReplayMode::Dependent,
     });
     let fit = match args.fit {
-        args::Fit::Error => Fit::Error,
-        args::Fit::Wrap => Fit::Wrap,
+        args::Fit::Error => AddressFit::Error,
+        args::Fit::Wrap => AddressFit::Wrap,
     };
     let trace = TraceOptions {
         mode,

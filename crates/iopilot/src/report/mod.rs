@@ -14,9 +14,9 @@ mod redcap;
 mod seeks;
 mod validation;
 
+use iopilot_calibrate::{Replayed, Validation};
 use iopilot_compare::Comparison;
 use iopilot_dads::Check;
-use iopilot_disksim::validate::{Replayed, Validation};
 use iopilot_trace::{Destination, TraceError};
 use std::io::Write;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::html::STYLE;
 use iopilot_block::Op;
-use iopilot_disksim::validate::{Part, Replayed, Validation};
+use iopilot_calibrate::{PartValidation, Replayed, Validation};
 use iopilot_render::Scale;
 use iopilot_render::number::{percent, tick, time_tick};
 use iopilot_render::svg::{Frame, escape, line};
@@ -44,7 +44,7 @@ pub(super) fn page(title: &str, validation: &Validation, replayed: &[Replayed], 
     out
 }
 
-fn demerit(part: &Part) -> String {
+fn demerit(part: &PartValidation) -> String {
     format!("demerit {:.3} ms, {:.2} % of the mean", part.demerit_ms, part.demerit_percent)
 }
 
@@ -90,7 +90,7 @@ fn chart(name: &str, replayed: &[Replayed], of: impl Fn(&&Replayed) -> bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_disksim::validate::compare;
+    use iopilot_calibrate::compare;
 
     #[test]
     fn both_curves_of_all_reads_and_writes_are_drawn() {

@@ -4,16 +4,12 @@
 
 use crate::Sandbox;
 use crate::loop_device::Loop;
-use iopilot_testing::{has, skipped};
+use iopilot_testing::{has, skipped, wait};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// Long enough for anything that comes at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A daemon, killed where a test forgets it.
 pub(crate) struct Flight {
@@ -112,14 +108,6 @@ impl Drop for Readers {
             let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
             let _ = child.wait();
         }
-    }
-}
-
-pub(crate) fn wait(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
-        sleep(Duration::from_millis(50));
     }
 }
 
@@ -260,7 +248,9 @@ fn the_hand_of_another_is_respected_and_the_original_is_put_back() {
     disk.set("scheduler", "none");
     wait("it stands by", || status(&s)["phase"] == "standing-by");
     let readers = Readers::start(&disk.0);
-    sleep(Duration::from_secs(2));
+    let skips = || status(&s)["skips"].as_u64().unwrap();
+    let before = skips();
+    wait("intervals pass without a check", || skips() > before + 3);
     assert!(disk.queue("scheduler").contains("[none]"), "what is no candidate was put there on purpose");
     disk.set("scheduler", "mq-deadline");
     disk.set("iosched/fifo_batch", "7");
@@ -303,7 +293,7 @@ fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same
     wait("the daemon listens", || s.run("dads status --runtime-dir run").code == 0);
     let (before, began) = (reads(&disk), Instant::now());
     let readers = Readers::small(&disk.0);
-    sleep(Duration::from_secs(2));
+    wait("the rate is known", || reads(&disk) - before > 30_000 || began.elapsed() > Duration::from_secs(2));
     let rate = (reads(&disk) - before) as f64 / began.elapsed().as_secs_f64();
     if rate < 15_000.0 {
         return skipped(&format!("{rate:.0} reads/s are too few"));

@@ -3,18 +3,16 @@
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
-use crate::flying::{Flight, Readers, events, is_as_before, tuned, wait};
+use crate::flying::{Flight, Readers, events, is_as_before, tuned};
 use crate::recording::MOUNT_TRACEFS;
 use crate::vdisks::{Disks, device};
-use iopilot_testing::{has, skipped};
+use iopilot_testing::{has, skipped, wait};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
-use std::time::Duration;
 
 const MODEL: &str = "--disk hd-500-16";
 
@@ -36,6 +34,16 @@ fn disks_of(s: &Sandbox) -> Vec<Value> {
 
 fn ended(s: &Sandbox, which: usize) -> bool {
     disks_of(s)[which]["phase"] == "ended"
+}
+
+/// Waits until each disk has had two more intervals: the daemon then has looked at it anew, and has acted on what it saw.
+fn wait_for_intervals(s: &Sandbox) {
+    let intervals = || -> Vec<u64> {
+        let count = |disk: &Value| disk["checks"].as_u64().unwrap() + disk["skips"].as_u64().unwrap();
+        disks_of(s).iter().map(count).collect()
+    };
+    let before = intervals();
+    wait("two intervals pass", || intervals().iter().zip(&before).all(|(now, before)| *now >= before + 2));
 }
 
 /// One that reads on until it is dropped.
@@ -68,11 +76,13 @@ fn no_data_are_lost_while_schedulers_change() {
     let flight = Flight::start(&disks.sandbox, disk, "");
     let readers = Readers::start(disk);
     wait("the daemon changes it by itself", || queue(disk, "scheduler").contains("[bfq]"));
-    // What was written is read again and checked soon after, between the writes of others, and all of it at the end.
-    let mut fio = Command::new("fio")
-        .args("--name=verified --filename=mounted/file --size=48M --rw=randrw --bsrange=4k-64k --direct=1".split(' '))
-        .args("--ioengine=libaio --iodepth=16 --verify=crc32c --verify_fatal=1 --verify_backlog=128".split(' '))
-        .args("--time_based --runtime=9 --output=fio.txt".split(' '))
+    // What was written is read again and checked soon after, between the writes of others, and all of it at the end. This
+    // is repeated until the flight has landed.
+    let fio = "fio --name=verified --filename=mounted/file --size=48M --rw=randrw --bsrange=4k-64k --direct=1 \
+               --ioengine=libaio --iodepth=16 --verify=crc32c --verify_fatal=1 --verify_backlog=128 \
+               --time_based --runtime=3";
+    let mut fio = Command::new("sh")
+        .args(["-c", &format!("until [ -e landed ]; do {fio} || exit; done > fio.txt")])
         .current_dir(disks.sandbox.path())
         .spawn()
         .unwrap();
@@ -80,7 +90,7 @@ fn no_data_are_lost_while_schedulers_change() {
     let mut by_hand = 0;
     for _ in 0..2 {
         for scheduler in ["none", "mq-deadline", "bfq"] {
-            sleep(Duration::from_millis(900));
+            wait_for_intervals(&disks.sandbox);
             by_hand += u32::from(set(disk, "scheduler", scheduler));
             let _ = set(disk, "iosched/low_latency", "0");
         }
@@ -88,7 +98,8 @@ fn no_data_are_lost_while_schedulers_change() {
     // It lands under load as well.
     drop(readers);
     assert_eq!(flight.end("-TERM"), Some(0));
-    assert!(fio.try_wait().unwrap().is_none(), "fio was to outlast the flight");
+    assert!(fio.try_wait().unwrap().is_none(), "fio failed under way");
+    disks.sandbox.write("landed", "");
     assert!(queue(disk, "scheduler").contains("[mq-deadline]"));
     assert_eq!(queue(disk, "iosched/fifo_batch"), "7");
     let status = fio.wait().unwrap();
@@ -212,7 +223,7 @@ fn a_virtual_disk_whose_server_dies_takes_nothing_with_it() {
     wait("both have requests", || disks_of(&s).iter().all(|disk| disk["requests"].as_u64().unwrap() > 100));
     virtuals.tool(&format!("kill -KILL {}", attachment["pid"]));
     // All that reaches it fails now; that is no reason to stop watching.
-    sleep(Duration::from_secs(2));
+    wait_for_intervals(&s);
     assert!(!ended(&s, 0) && !ended(&s, 1));
     drop(readers);
     // What is left of it is cleared away.

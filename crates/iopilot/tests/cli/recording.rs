@@ -4,15 +4,13 @@
 use crate::Sandbox;
 use crate::loop_device::Loop;
 use iopilot_live::TracefsMount;
-use iopilot_testing::{has, skipped};
+use iopilot_testing::{has, skipped, wait};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 /// For a shell in a mount namespace of its own: tracefs is where it is looked for.
 pub(crate) const MOUNT_TRACEFS: &str =
@@ -30,15 +28,11 @@ fn start(s: &Sandbox, tracefs: &TracefsMount, device: &str, output: &str) -> Chi
     command.args(["trace", "record", device, "-o", output, "--backend", "tracefs"]);
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     let on = instance(tracefs, child.id()).join("tracing_on");
-    for _ in 0..1000 {
-        if fs::read_to_string(&on).is_ok_and(|t| t.trim() == "1") {
-            return child;
-        }
-        sleep(Duration::from_millis(10));
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-    panic!("the recording did not start");
+    wait("the recording starts", || {
+        assert!(child.try_wait().unwrap().is_none(), "the recording ended at once");
+        fs::read_to_string(&on).is_ok_and(|t| t.trim() == "1")
+    });
+    child
 }
 
 fn signal(name: &str, child: &Child) {

@@ -2,8 +2,8 @@
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
-use crate::vdisks::{Disks, device, wait_until};
-use iopilot_testing::has;
+use crate::vdisks::{Disks, device};
+use iopilot_testing::{has, wait};
 use serde_json::Value;
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -164,7 +164,7 @@ fn what_was_durable_survives_any_end_under_load() {
         load.args(["--time_based", "--runtime=60"]).arg(format!("--directory={}", mounted.display()));
         let mut load = Load(load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         let count = |kind: &str| caches.status()["application"]["requests"][kind].as_u64().unwrap();
-        wait_until("a load", || count("read") > 200 && count("flush") > 4);
+        wait("a load", || count("read") > 200 && count("flush") > 4);
         match end {
             "detach" => {
                 let refused = caches.refused("detach redcap0");
@@ -175,10 +175,10 @@ fn what_was_durable_survives_any_end_under_load() {
                 caches.disks.tool(&format!("kill -{signal} {pid}"));
                 let pid = pid.to_string();
                 let gone = || !fs::exists(format!("/proc/{pid}/stat")).unwrap() || is_zombie(&pid);
-                wait_until("the end of the server", gone);
+                wait("the end of the server", gone);
             }
         }
-        wait_until("the end of the load", || load.0.try_wait().unwrap().is_some());
+        wait("the end of the load", || load.0.try_wait().unwrap().is_some());
         assert!(!load.0.wait().unwrap().success(), "{end}: the load is told");
         caches.disks.unmount();
         assert_eq!(caches.ok("list --json").trim(), "[]", "{end}");
@@ -210,7 +210,7 @@ fn a_killed_server_leaves_nothing_that_the_next_start_does_not_clear_away() {
     let cached = caches.attach("");
     let pid = cached["pid"].as_u64().unwrap().to_string();
     assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-    wait_until("the end of the server", || !fs::exists(format!("/proc/{pid}/stat")).unwrap() || is_zombie(&pid));
+    wait("the end of the server", || !fs::exists(format!("/proc/{pid}/stat")).unwrap() || is_zombie(&pid));
     caches.are_gone();
 }
 

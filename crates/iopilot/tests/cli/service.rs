@@ -3,9 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
-use crate::flying::{Flight, Readers, is_as_before, status, tuned, wait};
+use crate::flying::{Flight, Readers, is_as_before, status, tuned};
 use iopilot_live::{Backend, Capture, CaptureOptions};
-use iopilot_testing::{has, skipped};
+use iopilot_testing::{has, skipped, wait};
 use std::process::{Command, Stdio};
 
 const UNIT: &str = include_str!("../../../../contrib/iopilot-dads.service");

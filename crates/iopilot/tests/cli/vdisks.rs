@@ -2,15 +2,13 @@
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
-use iopilot_testing::{has, skipped};
+use iopilot_testing::{has, skipped, wait};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::Duration;
 
 /// A folder for virtual disks that are of no other test; whatever is left there goes at the end.
 pub(crate) struct Disks {
@@ -77,7 +75,7 @@ impl Disks {
     /// Unmounts what a test has mounted, once no process holds it that was just being started.
     pub(crate) fn unmount(&self) {
         let mounted = self.sandbox.path().join("mounted");
-        wait_until("unmounting", || Command::new("umount").arg("-q").arg(&mounted).status().unwrap().success());
+        wait("unmounting", || Command::new("umount").arg("-q").arg(&mounted).status().unwrap().success());
     }
 }
 
@@ -99,17 +97,6 @@ fn queue(attachment: &Value, attribute: &str) -> String {
     let name = Path::new(device(attachment)).file_name().unwrap();
     let path = Path::new("/sys/block").join(name).join("queue").join(attribute);
     fs::read_to_string(path).unwrap().trim().to_owned()
-}
-
-/// Waits until `done`; the time it takes is not asserted, but it ends.
-pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    for _ in 0..3000 {
-        if done() {
-            return;
-        }
-        sleep(Duration::from_millis(10));
-    }
-    panic!("{what} did not happen");
 }
 
 #[test]
@@ -193,7 +180,7 @@ fn a_disk_that_is_reset_has_nothing_in_its_cache() {
     read();
     // Somebody who looks what is on a new disk may be reading.
     let told = RefCell::new(String::new());
-    wait_until("an idle disk", || {
+    wait("an idle disk", || {
         let reset = disks.sandbox.run("vdisk reset again --json --state-dir state");
         *told.borrow_mut() = reset.stdout;
         reset.code == 0
@@ -225,7 +212,7 @@ fn what_a_killed_server_leaves_is_cleared_away() {
     let kill = |signal: &str, disk: &Value| {
         let pid = disk["pid"].as_u64().unwrap();
         disks.tool(&format!("kill -{signal} {pid}"));
-        wait_until("its end", || {
+        wait("its end", || {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.is_empty() || stat.contains(") Z ")
         });
@@ -256,7 +243,7 @@ fn a_dead_disk_that_is_mounted_is_listed_until_it_is_unmounted() {
     fs::create_dir(disks.sandbox.path().join("mounted")).unwrap();
     disks.tool(&format!("mount {} mounted", device(&killed)));
     disks.tool(&format!("kill -KILL {}", killed["pid"]));
-    wait_until("it is listed as dead", || disks.list().iter().any(|disk| disk["served"] == false));
+    wait("it is listed as dead", || disks.list().iter().any(|disk| disk["served"] == false));
     assert!(disks.ok("list").contains("dead, in use"));
     for command in ["stats", "reset", "detach"] {
         let line = disks.refused(&format!("{command} {}", device(&killed)));

@@ -1,11 +1,12 @@
 //! What the array does of itself: destaging its write cache, and rebuilding onto spares.
 
 use super::Array;
-use super::event::Event;
+use super::event::ArrayEvent;
+use crate::Device;
 use crate::array::layout::ArrayLayout;
 use crate::array::nvram::Region;
-use crate::array::operation::Task;
-use crate::{AnyDevice, Completion, ServiceBreakdown};
+use crate::array::operation::ArrayTask;
+use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
 use std::collections::VecDeque;
 
@@ -14,8 +15,8 @@ const LONGEST_DESTAGE: u64 = 2048;
 
 /// How far the work in the background is.
 #[derive(Clone, Debug)]
-pub(super) struct Background {
-    spare: Option<AnyDevice>,
+pub(super) struct Background<D> {
+    spare: Option<D>,
     spares: u32,
     /// Members to rebuild, the one under way first, and its next row.
     rebuilds: VecDeque<u32>,
@@ -30,8 +31,8 @@ pub(super) struct Background {
     idle_token: u64,
 }
 
-impl Background {
-    pub(super) fn new(spare: Option<AnyDevice>, spares: u32) -> Self {
+impl<D> Background<D> {
+    pub(super) fn new(spare: Option<D>, spares: u32) -> Self {
         Self {
             spare,
             spares,
@@ -56,12 +57,12 @@ impl Background {
     }
 }
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     /// The host has nothing outstanding: if that lasts, the write cache is emptied.
     pub(super) fn plan_idle(&mut self, now: Nanos) {
         if let Some(nvram) = self.model.nvram {
             if self.nvram.used() > 0 {
-                self.events.push(now + nvram.destage_idle, Event::Idle(self.background.idle_token));
+                self.events.push(now + nvram.destage_idle, ArrayEvent::Idle(self.background.idle_token));
             }
         }
     }
@@ -88,7 +89,7 @@ impl Array {
             let layout = self.mapper.layout();
             let Some((lba, sectors)) = self.nvram.pick(|sector| region(layout, sector)) else { return };
             self.background.destages += 1;
-            let operation = self.operations.add(Task::Destage { lba, sectors: sectors as u32 });
+            let operation = self.operations.add(ArrayTask::Destage { lba, sectors: sectors as u32 });
             self.launch(operation, now, out);
         }
     }
@@ -122,7 +123,7 @@ impl Array {
             self.background.rebuilds.push_back(member);
             if self.background.rebuilds.len() == 1 {
                 self.background.next_row = 0;
-                self.events.push(now + rebuild.delay, Event::Rebuild);
+                self.events.push(now + rebuild.delay, ArrayEvent::Rebuild);
             }
         }
     }
@@ -132,7 +133,7 @@ impl Array {
         let (Some(rebuild), Some(&member)) = (self.model.rebuild, self.background.rebuilds.front()) else { return };
         let row = self.background.next_row;
         let rows = (rebuild.chunk / self.layout().stripe_unit()).max(1).min(self.layout().rows() - row);
-        let operation = self.operations.add(Task::Rebuild { member, row, rows, begun: now });
+        let operation = self.operations.add(ArrayTask::Rebuild { member, row, rows, begun: now });
         self.launch(operation, now, out);
     }
 
@@ -168,7 +169,7 @@ impl Array {
                 return;
             }
         }
-        self.events.push((begun + Nanos(pace as u64)).max(now), Event::Rebuild);
+        self.events.push((begun + Nanos(pace as u64)).max(now), ArrayEvent::Rebuild);
     }
 }
 

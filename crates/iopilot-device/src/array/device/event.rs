@@ -1,8 +1,8 @@
-//! [`Event`]: what the controller does later.
+//! [`ArrayEvent`]: what the controller does later.
 
 /// Something the controller does at a certain time.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub(super) enum ArrayEvent {
     /// The command of an operation has been processed, and what it writes has arrived.
     Start(u32),
     /// What an operation reads has been sent: it is complete.

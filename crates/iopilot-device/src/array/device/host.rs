@@ -1,14 +1,15 @@
 //! Requests of the host, from their arrival to their completion.
 
 use super::Array;
-use super::event::Event;
-use crate::array::operation::Task;
+use super::event::ArrayEvent;
+use crate::Device;
+use crate::array::operation::ArrayTask;
 use crate::{Completion, DeviceRequest};
 use iopilot_block::{Flags, Nanos, Op};
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     pub(super) fn submit_host(&mut self, request: DeviceRequest, now: Nanos) {
-        let operation = self.operations.add(Task::Host(request));
+        let operation = self.operations.add(ArrayTask::Host(request));
         self.operations[operation].preflush = request.flags.contains(Flags::PREFLUSH) && request.op != Op::Flush;
         self.host_requests += 1;
         self.background.busy();
@@ -16,7 +17,7 @@ impl Array {
         self.operations[operation].elsewhere.overhead = self.model.command;
         let begin = if request.op == Op::Write { self.transfer(operation, &request, ready) } else { ready };
         // Its own turn, also where it comes at once: a submission completes nothing.
-        self.events.push(begin, Event::Start(operation));
+        self.events.push(begin, ArrayEvent::Start(operation));
     }
 
     /// Moves a request's data over the bus to the host; when that is done.
@@ -33,7 +34,7 @@ impl Array {
 
     /// The command has been processed.
     pub(super) fn start(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
-        let Task::Host(request) = self.operations[operation].task else { return };
+        let ArrayTask::Host(request) = self.operations[operation].task else { return };
         if self.operations[operation].preflush {
             return self.launch(operation, now, out);
         }
@@ -58,7 +59,7 @@ impl Array {
     pub(super) fn settle(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         let Some(nvram) = self.model.nvram else { return };
         while let Some(&operation) = self.unbuffered.front() {
-            let Task::Host(request) = self.operations[operation].task else { return };
+            let ArrayTask::Host(request) = self.operations[operation].task else { return };
             let (lba, sectors) = (request.lba.0, u64::from(request.sectors.0));
             if self.nvram.used() + self.nvram.growth(lba, sectors) > nvram.sectors {
                 break;
@@ -88,7 +89,7 @@ impl Array {
     fn send(&mut self, operation: u32, request: &DeviceRequest, now: Nanos, out: &mut Vec<Completion>) {
         let at = self.transfer(operation, request, now);
         if at > now {
-            self.events.push(at, Event::Finish(operation));
+            self.events.push(at, ArrayEvent::Finish(operation));
         } else {
             self.finish(operation, now, out);
         }
@@ -97,7 +98,7 @@ impl Array {
     /// A request of the host is complete.
     pub(super) fn finish(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         let op = &self.operations[operation];
-        let Task::Host(request) = op.task else { return };
+        let ArrayTask::Host(request) = op.task else { return };
         out.push(Completion { id: request.id, at: now, service: op.service() });
         self.operations.remove(operation);
         self.host_requests -= 1;

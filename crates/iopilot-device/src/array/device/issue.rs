@@ -1,14 +1,15 @@
 //! Locks, plans, and the traffic with the members.
 
 use super::Array;
-use crate::array::lock::Extent;
-use crate::array::member::{Issued, Members};
-use crate::array::operation::{Task, sum};
+use crate::Device;
+use crate::array::lock::LockedExtent;
+use crate::array::member::{IssuedMemberIo, Members};
+use crate::array::operation::{ArrayTask, sum};
 use crate::array::plan::{MemberIo, Plan};
 use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
 
-impl Array {
+impl<D: Device + Clone> Array<D> {
     /// Plans an operation and sets it going, once it has the locks that it needs.
     pub(super) fn launch(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         if !self.operations[operation].locked {
@@ -27,18 +28,18 @@ impl Array {
         let mut plan = std::mem::take(&mut self.operations[operation].plan);
         self.operations[operation].again = false;
         match self.operations[operation].task {
-            Task::Host(request) if request.op == Op::Flush || self.operations[operation].preflush => {
+            ArrayTask::Host(request) if request.op == Op::Flush || self.operations[operation].preflush => {
                 self.plan_flush(&mut plan);
             }
-            Task::Host(request) => {
+            ArrayTask::Host(request) => {
                 let view = Members(&self.members);
                 self.mapper.plan(request.op, request.lba, request.sectors, &self.health, &view, &mut plan);
             }
-            Task::Destage { lba, sectors } => {
+            ArrayTask::Destage { lba, sectors } => {
                 let view = Members(&self.members);
                 self.mapper.plan(Op::Write, Lba(lba), Sectors(sectors), &self.health, &view, &mut plan);
             }
-            Task::Rebuild { member, row, rows, .. } => {
+            ArrayTask::Rebuild { member, row, rows, .. } => {
                 self.mapper.plan_rebuild(member, row, rows, &self.health, &mut plan);
             }
         }
@@ -73,10 +74,10 @@ impl Array {
                 op.plan.done(index as usize, |freed, _| ready.push(freed as u32));
                 continue;
             }
-            let durable = matches!(op.task, Task::Host(request) if request.flags.contains(Flags::FUA));
+            let durable = matches!(op.task, ArrayTask::Host(request) if request.flags.contains(Flags::FUA));
             let flags = if durable && io.op == Op::Write { Flags::FUA } else { Flags::empty() };
             op.outstanding += 1;
-            let number = self.issued.add(Issued { operation, index, io, flags, path: *path, live: true });
+            let number = self.issued.add(IssuedMemberIo { operation, index, io, flags, path: *path, live: true });
             self.members[io.member as usize].submit(number, &self.issued, now);
             self.touch(io.member);
         }
@@ -86,7 +87,7 @@ impl Array {
     /// A member request is done.
     pub(super) fn member_done(
         &mut self,
-        issued: &Issued,
+        issued: &IssuedMemberIo,
         service: &ServiceBreakdown,
         now: Nanos,
         out: &mut Vec<Completion>,
@@ -133,23 +134,23 @@ impl Array {
 
     /// What an operation must have for itself, and whether alone: updates of redundancy, and reads that compute
     /// what is lost.
-    fn lock_for(&self, operation: u32) -> Option<(Extent, bool)> {
+    fn lock_for(&self, operation: u32) -> Option<(LockedExtent, bool)> {
         let op = &self.operations[operation];
         let layout = self.layout();
         let redundant = layout.check_units() > 0 || self.model.rebuild.is_some();
         let (lba, sectors, exclusive) = match op.task {
-            Task::Host(_) if op.preflush => return None,
-            Task::Host(request) => match request.op {
+            ArrayTask::Host(_) if op.preflush => return None,
+            ArrayTask::Host(request) => match request.op {
                 Op::Flush => return None,
                 Op::Read if layout.check_units() == 0 || !self.health.is_degraded() => return None,
                 Op::Read => (request.lba, request.sectors.0, false),
                 Op::Write | Op::Discard => (request.lba, request.sectors.0, true),
             },
-            Task::Destage { lba, sectors } => (Lba(lba), sectors, true),
-            Task::Rebuild { member, row, rows, .. } => {
+            ArrayTask::Destage { lba, sectors } => (Lba(lba), sectors, true),
+            ArrayTask::Rebuild { member, row, rows, .. } => {
                 let stripe = |row| layout.at(member, row).map_or(u64::MAX, |(stripe, _)| stripe);
                 let stripes = (stripe(row), stripe(row + rows - 1));
-                return Some((Extent { stripes, sectors: (0, u32::MAX) }, true));
+                return Some((LockedExtent { stripes, sectors: (0, u32::MAX) }, true));
             }
         };
         if !redundant || sectors == 0 {
@@ -158,6 +159,6 @@ impl Array {
         let (first, last) = (layout.address(lba), layout.address(Lba(lba.0 + u64::from(sectors) - 1)));
         let one = first.stripe == last.stripe && first.unit == last.unit;
         let sectors = if one { (first.offset, last.offset + 1) } else { (0, u32::MAX) };
-        Some((Extent { stripes: (first.stripe, last.stripe), sectors }, exclusive))
+        Some((LockedExtent { stripes: (first.stripe, last.stripe), sectors }, exclusive))
     }
 }

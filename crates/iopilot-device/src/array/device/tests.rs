@@ -28,20 +28,20 @@ fn raid1() -> ArrayModel {
 }
 
 /// Members that take a millisecond for everything, one request at a time.
-fn array(model: ArrayModel) -> Array {
+fn array(model: ArrayModel) -> Array<ConstantDevice> {
     let member = ConstantDevice::simple(64 * 100, 1, Nanos(MS), 0.0);
-    let members = vec![AnyDevice::from(member); model.layout.members() as usize];
+    let members = vec![member; model.layout.members() as usize];
     Array::new(model, members, None).unwrap()
 }
 
-fn submit(array: &mut Array, id: usize, op: Op, lba: u64, sectors: u32, at: u64) {
+fn submit(array: &mut Array<ConstantDevice>, id: usize, op: Op, lba: u64, sectors: u32, at: u64) {
     let flags = Flags::empty();
     let request = DeviceRequest { id: RequestId::from_index(id), op, lba: Lba(lba), sectors: Sectors(sectors), flags };
     array.submit(request, Nanos(at));
 }
 
 /// Runs to the end: who completed when, in ms.
-fn run(array: &mut Array) -> Vec<(usize, f64)> {
+fn run(array: &mut Array<ConstantDevice>) -> Vec<(usize, f64)> {
     let mut out = Vec::new();
     while let Some(at) = array.next_event() {
         array.advance(at, &mut out);
@@ -197,7 +197,7 @@ fn the_breakdown_follows_the_last_of_each_phase() {
 
 #[test]
 fn contradictions_are_named() {
-    let member = AnyDevice::from(ConstantDevice::simple(64 * 100, 1, Nanos(MS), 0.0));
+    let member = ConstantDevice::simple(64 * 100, 1, Nanos(MS), 0.0);
     let error = |model: ArrayModel, members: usize| {
         Array::new(model, vec![member.clone(); members], None).map(|_| ()).unwrap_err().to_string()
     };

@@ -5,7 +5,7 @@ use super::{BlockDesign, UnitIndex};
 
 /// The units of one period. Rows count the units of a member within the period.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct LayoutTable {
     /// Units of a stripe.
     width: u32,
     /// Stripes of the period.
@@ -18,7 +18,7 @@ pub(super) struct Table {
     units: Vec<(u32, UnitIndex)>,
 }
 
-impl Table {
+impl LayoutTable {
     pub(super) fn new(members: u32, redundancy: &Redundancy) -> Self {
         match redundancy {
             Redundancy::None | Redundancy::CheckDisks { .. } => Self::of_rows(members, 1, |_, position| position),

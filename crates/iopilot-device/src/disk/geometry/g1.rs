@@ -1,6 +1,6 @@
 //! [`G1`]: DiskSim's layout g1: zones with spares, slips, defects and empty space.
 //!
-//! Whatever the sparing scheme, long stretches of blocks lie regularly: a zone is a list of [`Piece`]s, most of them of
+//! Whatever the sparing scheme, long stretches of blocks lie regularly: a zone is a list of [`G1Piece`]s, most of them of
 //! thousands of tracks, broken only by slips and defects. A block is found by its piece and some divisions.
 
 mod check;
@@ -16,8 +16,8 @@ use super::divisor::Divisor;
 use super::starts::Starts;
 use super::track::{Track, ZoneSpan, fraction};
 use iopilot_block::InputError;
-use lay::Frame;
-use piece::Piece;
+use lay::G1Frame;
+use piece::G1Piece;
 use std::ops::Range;
 
 /// See the module.
@@ -38,7 +38,7 @@ pub(super) struct G1 {
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// Its blocks; `first` counts from the start of the disk, `place` is where they belong.
-    piece: Piece,
+    piece: G1Piece,
     /// Of `piece`.
     per_unit: Divisor,
     /// Where they are: elsewhere if they were remapped.
@@ -272,8 +272,8 @@ impl ZoneMap {
 }
 
 impl G1Layout {
-    fn frame(&self, zone: &G1Zone) -> Frame {
-        Frame {
+    fn frame(&self, zone: &G1Zone) -> G1Frame {
+        G1Frame {
             heads: u64::from(self.heads),
             cylinders: u64::from(zone.last_cylinder - zone.first_cylinder) + 1,
             per_track: u64::from(zone.blocks_per_track),
@@ -284,7 +284,7 @@ impl G1Layout {
 
     /// By how many sectors the slips of `zone` move the angle of the track of `place`: all in earlier cylinders, with
     /// spares on each track those on earlier tracks, as the number of the head has it.
-    fn push(&self, zone: &G1Zone, frame: &Frame, place: u64) -> u32 {
+    fn push(&self, zone: &G1Zone, frame: &G1Frame, place: u64) -> u32 {
         let cylinder = place / frame.per_cylinder();
         let mut cutoff = cylinder * frame.per_cylinder();
         if self.sparing == Sparing::PerTrack {

@@ -1,7 +1,7 @@
 //! [`G2`]: DiskSim's layout g2: a list of extents, as read from a drive.
 
-use super::beyond;
 use super::starts::Starts;
+use super::track::beyond;
 use super::track::{Track, ZoneSpan, fraction};
 use iopilot_block::InputError;
 use std::collections::HashMap;

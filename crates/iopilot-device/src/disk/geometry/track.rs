@@ -1,4 +1,4 @@
-//! [`Track`]: what an access goes along; [`Place`]: where one block is.
+//! [`Track`]: what an access goes along; [`BlockPlace`]: where one block is.
 
 /// A run of blocks that pass under one head one after another: a track, or, where slipped or remapped sectors interrupt
 /// it, a part of one. The parts of a track have the same cylinder and head, so that moving on to the next takes no time
@@ -39,7 +39,7 @@ impl Track {
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct BlockPlace {
     /// Its cylinder.
     pub cylinder: u32,
     /// Its head.
@@ -69,4 +69,9 @@ pub struct ZoneSpan {
 pub(in crate::disk) fn fraction(x: f64) -> f64 {
     let f = x - (x as i64) as f64;
     if f < 0.0 { f + 1.0 } else { f }
+}
+
+/// By how many cylinders a layout may reach beyond those of its drive: published files do, by one.
+pub(super) fn beyond(cylinders: u32) -> u32 {
+    (cylinders / 100).max(1)
 }

@@ -1,6 +1,6 @@
 //! [`Zoned`]: zones of like tracks without defects.
 //!
-//! Blocks are numbered along a track, then from track to track in the order of the [`Layout`], zone after zone from
+//! Blocks are numbered along a track, then from track to track in the order of the [`TrackLayout`], zone after zone from
 //! the outside in (Ganger B.1.1 and B.1.2). Every track starts at an angle of its own: skews are angles, and a zone
 //! starts at an offset of its own.
 
@@ -9,10 +9,10 @@ use std::ops::Range;
 
 /// The order in which the tracks of a zone are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum TrackLayout {
     /// All tracks of a cylinder from the first head to the last, then the next cylinder.
     Cylinder,
-    /// As [`Layout::Cylinder`], with the heads of every other cylinder in descending order: a move to the next
+    /// As [`TrackLayout::Cylinder`], with the heads of every other cylinder in descending order: a move to the next
     /// cylinder keeps the head.
     Serpentine,
     /// One head over a band of so many cylinders, the next head over the same band in the other direction, and so on:
@@ -35,7 +35,7 @@ pub struct Zone {
     pub track_skew: f64,
     /// The same after a move to the neighbouring cylinder.
     pub cylinder_skew: f64,
-    /// The same after a move to the next band; [`Layout::Banded`] only.
+    /// The same after a move to the next band; [`TrackLayout::Banded`] only.
     pub band_skew: f64,
 }
 
@@ -43,7 +43,7 @@ pub struct Zone {
 #[derive(Clone, Debug)]
 pub(super) struct Zoned {
     heads: u32,
-    layout: Layout,
+    layout: TrackLayout,
     zones: Vec<Zone>,
     /// First block of each zone, and behind the last.
     first_blocks: Vec<u64>,
@@ -51,7 +51,7 @@ pub(super) struct Zoned {
 }
 
 impl Zoned {
-    pub(super) fn new(heads: u32, layout: Layout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
+    pub(super) fn new(heads: u32, layout: TrackLayout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
         let mut first_blocks = vec![0];
         let mut total = 0;
         for zone in &zones {
@@ -112,9 +112,9 @@ impl Zoned {
         let (c, heads) = (cylinder - zone.first_cylinder, self.heads);
         let mirrored = |flip: bool, i: u32, n: u32| if flip { n - 1 - i } else { i };
         let ordinal = match self.layout {
-            Layout::Cylinder => c * heads + head,
-            Layout::Serpentine => c * heads + mirrored(c % 2 == 1, head, heads),
-            Layout::Banded(width) => {
+            TrackLayout::Cylinder => c * heads + head,
+            TrackLayout::Serpentine => c * heads + mirrored(c % 2 == 1, head, heads),
+            TrackLayout::Banded(width) => {
                 let band = c / width;
                 let cylinders = width.min(zone.cylinders - band * width);
                 let run = mirrored(band % 2 == 1, head, heads);
@@ -132,13 +132,13 @@ impl Zoned {
         // How often the head, the cylinder and the band changed since the zone's first track.
         let (cylinder, head, head_changes, cylinder_changes, band_changes);
         match self.layout {
-            Layout::Cylinder | Layout::Serpentine => {
+            TrackLayout::Cylinder | TrackLayout::Serpentine => {
                 let (c, h) = (ordinal / heads, ordinal % heads);
-                let flip = self.layout == Layout::Serpentine && c % 2 == 1;
+                let flip = self.layout == TrackLayout::Serpentine && c % 2 == 1;
                 (cylinder, head) = (c, if flip { heads - 1 - h } else { h });
                 (head_changes, cylinder_changes, band_changes) = (ordinal - c, c, 0);
             }
-            Layout::Banded(width) => {
+            TrackLayout::Banded(width) => {
                 let band = ordinal / (width * heads);
                 let within = ordinal % (width * heads);
                 let cylinders = width.min(zone.cylinders - band * width);
@@ -174,7 +174,7 @@ mod tests {
     use crate::disk::geometry::Geometry;
     use proptest::prelude::*;
 
-    fn geometry(heads: u32, layout: Layout, zones: &[(u32, u32)]) -> Geometry {
+    fn geometry(heads: u32, layout: TrackLayout, zones: &[(u32, u32)]) -> Geometry {
         let mut first_cylinder = 0;
         let zones = zones
             .iter()
@@ -195,8 +195,8 @@ mod tests {
         Geometry::new(heads, layout, zones, None)
     }
 
-    fn layouts() -> impl Strategy<Value = Layout> {
-        prop_oneof![Just(Layout::Cylinder), Just(Layout::Serpentine), (1u32..9).prop_map(Layout::Banded)]
+    fn layouts() -> impl Strategy<Value = TrackLayout> {
+        prop_oneof![Just(TrackLayout::Cylinder), Just(TrackLayout::Serpentine), (1u32..9).prop_map(TrackLayout::Banded)]
     }
 
     proptest! {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_cylinder_is_filled_head_by_head_and_skews_accumulate() {
-        let g = geometry(2, Layout::Cylinder, &[(3, 10)]);
+        let g = geometry(2, TrackLayout::Cylinder, &[(3, 10)]);
         let at = |lba| {
             let t = g.track_of(lba);
             (t.cylinder, t.head, (t.angle * 100.0).round() / 100.0)
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_band_goes_in_on_one_head_and_out_on_the_next() {
-        let g = geometry(2, Layout::Banded(3), &[(5, 10)]);
+        let g = geometry(2, TrackLayout::Banded(3), &[(5, 10)]);
         let places: Vec<_> = (0..10).map(|t| g.track_of(t * 10)).map(|t| (t.cylinder, t.head)).collect();
         assert_eq!(
             places,

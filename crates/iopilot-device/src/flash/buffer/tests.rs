@@ -7,7 +7,7 @@ fn writes_to_a_waiting_unit_coalesce_and_to_one_being_written_do_not() {
     let mut b = WriteBuffer::new(4, 8);
     assert_eq!(b.put(5, 0x0f), Put::New);
     assert_eq!(b.put(5, 0xf0), Put::Coalesced);
-    assert_eq!((b.dirty(), b.holds(5, 0xff)), (1, Held::All));
+    assert_eq!((b.dirty(), b.holds(5, 0xff)), (1, BufferedPart::All));
     let (at, unit) = b.pop().unwrap();
     assert_eq!((unit, b.is_full(at)), (5, true));
     b.write(at, NONE);
@@ -16,10 +16,10 @@ fn writes_to_a_waiting_unit_coalesce_and_to_one_being_written_do_not() {
     let (again, _) = b.pop().unwrap();
     assert!(b.is_full(again));
     b.written(at);
-    assert_eq!((b.holds(5, 0xff), b.oldest()), (Held::All, 2));
+    assert_eq!((b.holds(5, 0xff), b.oldest()), (BufferedPart::All, 2));
     b.write(again, NONE);
     b.written(again);
-    assert_eq!((b.holds(5, 1), b.oldest()), (Held::Nothing, u64::MAX));
+    assert_eq!((b.holds(5, 1), b.oldest()), (BufferedPart::Nothing, u64::MAX));
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn entries_leave_in_order_of_arrival_and_room_is_bounded() {
     }
     assert_eq!(b.put(1, 0xff), Put::Full);
     b.discard(7);
-    assert_eq!(b.holds(7, 0xff), Held::Nothing);
+    assert_eq!(b.holds(7, 0xff), BufferedPart::Nothing);
     assert_eq!(b.pop().unwrap().1, 9);
     assert_eq!(b.pop().unwrap().1, 8);
     assert_eq!(b.pop(), None);
@@ -58,11 +58,14 @@ fn entries_put_back_keep_their_order() {
 fn a_part_is_missing_until_it_is_filled() {
     let mut b = WriteBuffer::new(2, 8);
     b.put(3, 0x03);
-    assert_eq!((b.holds(3, 0x01), b.holds(3, 0x06), b.holds(3, 0x80)), (Held::All, Held::Some, Held::Nothing));
+    assert_eq!(
+        (b.holds(3, 0x01), b.holds(3, 0x06), b.holds(3, 0x80)),
+        (BufferedPart::All, BufferedPart::Some, BufferedPart::Nothing)
+    );
     let (at, _) = b.pop().unwrap();
     assert!(!b.is_full(at));
     b.fill(at);
     assert_eq!((b.put(3, 0x04), b.dirty()), (Put::Coalesced, 0));
     b.filled(at);
-    assert_eq!((b.dirty(), b.holds(3, 0xff)), (1, Held::All));
+    assert_eq!((b.dirty(), b.holds(3, 0xff)), (1, BufferedPart::All));
 }

@@ -2,7 +2,7 @@
 
 use super::{Grammar, Named};
 use crate::parse::files::FileLine;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use iopilot_block::InputError;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ impl Grammar {
     }
 
     pub(super) fn at_mark(&mut self, mark: u8) -> Result<bool, InputError> {
-        Ok(self.input.peek()?.is_some_and(|t| t.kind == Kind::Mark(mark)))
+        Ok(self.input.peek()?.is_some_and(|t| t.kind == TokenKind::Mark(mark)))
     }
 
     /// Takes a mark; where it stands.
@@ -26,7 +26,7 @@ impl Grammar {
     /// Takes a word that is no number.
     pub(super) fn word(&mut self, field: &str, expected: &str) -> Result<Named, InputError> {
         match self.input.peek()? {
-            Some(token) if token.kind == Kind::Word && !self.is_reserved(&token) => {
+            Some(token) if token.kind == TokenKind::Word && !self.is_reserved(&token) => {
                 self.input.next()?;
                 let text = self.input.text(&token).to_owned();
                 Ok((self.keep(&text), token.place))
@@ -38,7 +38,7 @@ impl Grammar {
     /// Takes a word or a number, as text.
     pub(super) fn any_word(&mut self, field: &str, expected: &str) -> Result<(String, FileLine), InputError> {
         match self.input.peek()? {
-            Some(token) if !matches!(token.kind, Kind::Mark(_)) && !self.is_reserved(&token) => {
+            Some(token) if !matches!(token.kind, TokenKind::Mark(_)) && !self.is_reserved(&token) => {
                 self.input.next()?;
                 Ok((self.input.text(&token).to_owned(), token.place))
             }

@@ -1,8 +1,8 @@
 //! Mirroring: reads go to one copy, writes to all.
 
 use crate::system::Rand48;
-use crate::system::organisation::striped::Extent;
-use crate::system::organisation::{AccessPlan, LogicalCopyChoice, Queues};
+use crate::system::organisation::striped::DeviceExtent;
+use crate::system::organisation::{AccessPlan, DriverQueues, LogicalCopyChoice};
 use iopilot_block::Op;
 
 pub(super) struct Copies<'a> {
@@ -16,15 +16,15 @@ pub(super) struct Copies<'a> {
 impl Copies<'_> {
     pub(super) fn plan(
         &self,
-        extents: &[Extent],
+        extents: &[DeviceExtent],
         op: Op,
-        queues: &dyn Queues,
+        queues: &dyn DriverQueues,
         random: &mut Rand48,
         turn: &mut usize,
         plan: &mut AccessPlan,
     ) {
         for extent in extents {
-            let at = |copy: usize| Extent { device: extent.device + copy as u64 * self.data, ..*extent };
+            let at = |copy: usize| DeviceExtent { device: extent.device + copy as u64 * self.data, ..*extent };
             if op == Op::Read {
                 let copy = self.choose(extent, queues, random, turn);
                 plan.now.push(at(copy).access(op));
@@ -34,7 +34,7 @@ impl Copies<'_> {
         }
     }
 
-    fn choose(&self, extent: &Extent, queues: &dyn Queues, random: &mut Rand48, turn: &mut usize) -> usize {
+    fn choose(&self, extent: &DeviceExtent, queues: &dyn DriverQueues, random: &mut Rand48, turn: &mut usize) -> usize {
         let device = |copy: usize| self.devices[(extent.device + copy as u64 * self.data) as usize];
         let length = |copy: usize| queues.queued(device(copy)) as u64;
         let distance = |copy: usize| queues.distance(device(copy), extent.lba);

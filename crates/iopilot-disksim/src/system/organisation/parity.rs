@@ -1,7 +1,7 @@
 //! Rows of units with parity: what a write reads, writes, and waits for.
 
 use crate::system::organisation::plan::Later;
-use crate::system::organisation::{Access, AccessPlan};
+use crate::system::organisation::{AccessPlan, DeviceAccess};
 use iopilot_block::Op;
 
 /// Where the parity of each row lies.
@@ -23,7 +23,7 @@ pub enum ParityRotation {
 const GAP: u64 = 32;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct ParityLayout {
     pub(super) unit: u64,
     pub(super) devices: u64,
     pub(super) blocks: u64,
@@ -32,7 +32,7 @@ pub(super) struct Layout {
     pub(super) rows_per_turn: u64,
 }
 
-impl Layout {
+impl ParityLayout {
     fn parity_device(&self, row: u64) -> u64 {
         let turn = row / self.rows_per_turn.max(1) % self.devices;
         match self.rotation {
@@ -81,8 +81,8 @@ struct Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pieces: Vec<Piece>,
-    reads: Vec<Access>,
-    writes: Vec<Access>,
+    reads: Vec<DeviceAccess>,
+    writes: Vec<DeviceAccess>,
 }
 
 impl Rows {
@@ -90,7 +90,7 @@ impl Rows {
     #[expect(clippy::too_many_arguments)]
     pub(super) fn plan(
         &mut self,
-        layout: &Layout,
+        layout: &ParityLayout,
         mut a: u64,
         mut sectors: u64,
         op: Op,
@@ -118,7 +118,8 @@ impl Rows {
             let start = row * layout.unit;
             for piece in &self.pieces {
                 let device = layout.data_device(row, piece.unit) as u32;
-                let access = Access { device, lba: start + piece.offset, sectors: piece.sectors as u32, op, rows: 0 };
+                let access =
+                    DeviceAccess { device, lba: start + piece.offset, sectors: piece.sectors as u32, op, rows: 0 };
                 if op == Op::Read { &mut self.reads } else { &mut self.writes }.push(access);
             }
             if op != Op::Read {
@@ -136,7 +137,7 @@ impl Rows {
     }
 
     /// Adds the parity writes of the row in `pieces`, whose units are `unit` blocks long, and the reads for them.
-    fn parity(&mut self, layout: &Layout, row: u64, unit: u64, limit: usize, whole: bool, mask: &mut u8) {
+    fn parity(&mut self, layout: &ParityLayout, row: u64, unit: u64, limit: usize, whole: bool, mask: &mut u8) {
         let pieces = std::mem::take(&mut self.pieces);
         match pieces[..] {
             // Two units of one row whose ranges do not meet have two parity extents.
@@ -152,11 +153,19 @@ impl Rows {
 
     /// Adds a parity write of the blocks `from..from + length` of `row`'s units for the data written in `pieces`, and
     /// the reads for it.
-    fn update(&mut self, layout: &Layout, row: u64, pieces: &[Piece], parity: (u64, u64), limit: usize, mask: &mut u8) {
+    fn update(
+        &mut self,
+        layout: &ParityLayout,
+        row: u64,
+        pieces: &[Piece],
+        parity: (u64, u64),
+        limit: usize,
+        mask: &mut u8,
+    ) {
         let (from, length) = parity;
         let start = row * layout.unit;
         let parity = layout.parity_device(row);
-        let access = |device: u64, offset: u64, sectors: u64, op, rows| Access {
+        let access = |device: u64, offset: u64, sectors: u64, op, rows| DeviceAccess {
             device: device as u32,
             lba: start + offset,
             sectors: sectors as u32,
@@ -198,7 +207,7 @@ impl Rows {
 
 /// Joins accesses on one device with small gaps between them. Those left on one device come in falling order, as
 /// DiskSim issues them.
-fn join(accesses: &mut Vec<Access>) {
+fn join(accesses: &mut Vec<DeviceAccess>) {
     accesses.sort_unstable_by_key(|a| (a.device, a.lba));
     let mut kept = 0;
     for i in 0..accesses.len() {

@@ -4,7 +4,7 @@ use iopilot_block::Op;
 
 /// An access to one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct DeviceAccess {
     /// Which device.
     pub device: u32,
     /// First block.
@@ -20,7 +20,7 @@ pub struct Access {
 /// A write that waits for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Later {
-    pub(crate) access: Access,
+    pub(crate) access: DeviceAccess,
     /// How many reads are still missing.
     pub(crate) waits: u32,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Later {
 #[derive(Clone, Debug, Default)]
 pub struct AccessPlan {
     /// Those that may begin at once.
-    pub(crate) now: Vec<Access>,
+    pub(crate) now: Vec<DeviceAccess>,
     pub(crate) later: Vec<Later>,
     synchronous: bool,
 }
@@ -52,12 +52,12 @@ impl AccessPlan {
     }
 
     /// The accesses that may begin at once.
-    pub fn ready(&self) -> &[Access] {
+    pub fn ready(&self) -> &[DeviceAccess] {
         &self.now
     }
 
     /// The accesses that wait for others.
-    pub fn waiting(&self) -> impl Iterator<Item = &Access> {
+    pub fn waiting(&self) -> impl Iterator<Item = &DeviceAccess> {
         self.later.iter().map(|later| &later.access)
     }
 
@@ -79,7 +79,7 @@ impl AccessPlan {
     }
 
     /// `done` has ended: calls `begin` for each access that waited for nothing else.
-    pub fn completed(&mut self, done: &Access, mut begin: impl FnMut(Access)) {
+    pub fn completed(&mut self, done: &DeviceAccess, mut begin: impl FnMut(DeviceAccess)) {
         if done.op != Op::Read {
             return;
         }
@@ -99,6 +99,6 @@ impl AccessPlan {
 
 /// A write waits for the reads on its own device; a parity write for all reads of its row; all for all where writes
 /// are synchronous.
-fn needs(synchronous: bool, write: &Access, read: &Access) -> bool {
+fn needs(synchronous: bool, write: &DeviceAccess, read: &DeviceAccess) -> bool {
     read.op == Op::Read && (synchronous || write.device == read.device || write.rows & read.rows != 0)
 }

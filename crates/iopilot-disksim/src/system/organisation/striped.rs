@@ -1,32 +1,32 @@
 //! Striping without parity.
 
-use crate::system::organisation::Access;
+use crate::system::organisation::DeviceAccess;
 use iopilot_block::Op;
 
 /// A run of blocks on one device of an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct DeviceExtent {
     /// Place in the organisation.
     pub(super) device: u64,
     pub(super) lba: u64,
     pub(super) sectors: u64,
 }
 
-impl Extent {
-    pub(super) fn access(&self, op: Op) -> Access {
-        Access { device: self.device as u32, lba: self.lba, sectors: self.sectors as u32, op, rows: 0 }
+impl DeviceExtent {
+    pub(super) fn access(&self, op: Op) -> DeviceAccess {
+        DeviceAccess { device: self.device as u32, lba: self.lba, sectors: self.sectors as u32, op, rows: 0 }
     }
 }
 
 /// Units of `unit` blocks, one device after the other; what is left of each device after the last whole unit is one
 /// more row of smaller units.
-pub(super) struct Layout {
+pub(super) struct StripedLayout {
     pub(super) unit: u64,
     pub(super) devices: u64,
     pub(super) blocks: u64,
 }
 
-impl Layout {
+impl StripedLayout {
     /// The place of block `a`, and how many blocks follow in its unit (itself included).
     pub(super) fn place(&self, a: u64) -> (u64, u64, u64) {
         let rows = self.blocks / self.unit;
@@ -44,14 +44,14 @@ impl Layout {
 
     /// One extent for each device that `sectors` blocks from `a` touch, in the order of first touch: its units follow
     /// each other on the device.
-    pub(super) fn extents(&self, mut a: u64, mut sectors: u64, out: &mut Vec<Extent>) {
+    pub(super) fn extents(&self, mut a: u64, mut sectors: u64, out: &mut Vec<DeviceExtent>) {
         let first = out.len();
         while sectors > 0 {
             let (device, lba, left) = self.place(a);
             let n = left.min(sectors);
             match out[first..].iter_mut().find(|e| e.device == device) {
                 Some(extent) => extent.sectors += n,
-                None => out.push(Extent { device, lba, sectors: n }),
+                None => out.push(DeviceExtent { device, lba, sectors: n }),
             }
             a += n;
             sectors -= n;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 struct Idle;
 
-impl Queues for Idle {
+impl DriverQueues for Idle {
     fn queued(&self, _: u32) -> usize {
         0
     }
@@ -33,7 +33,7 @@ fn plan(o: &mut LogicalOrganisation, lba: u64, sectors: u32, op: Op) -> AccessPl
     plan
 }
 
-fn brief(accesses: &[Access]) -> Vec<(u32, u64, u32)> {
+fn brief(accesses: &[DeviceAccess]) -> Vec<(u32, u64, u32)> {
     let mut all: Vec<_> = accesses.iter().map(|a| (a.device, a.lba, a.sectors)).collect();
     all.sort_unstable();
     all
@@ -42,7 +42,7 @@ fn brief(accesses: &[Access]) -> Vec<(u32, u64, u32)> {
 #[test]
 fn parity_moves_left_and_data_begin_behind_it() {
     let rows = |rotation, row| {
-        parity::Layout { unit: 8, devices: 4, blocks: 1000, rotation, rows_per_turn: 1 }.devices_of(row)
+        parity::ParityLayout { unit: 8, devices: 4, blocks: 1000, rotation, rows_per_turn: 1 }.devices_of(row)
     };
     // The text-book pictures of the four layouts, two rows each.
     assert_eq!(rows(ParityRotation::LeftSymmetric, 0), (3, vec![0, 1, 2]));
@@ -66,7 +66,7 @@ fn a_small_write_reads_old_data_and_parity_first() {
     let mut o = LogicalOrganisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.5)));
     let mut p = plan(&mut o, 3, 4, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 3, 4), (4, 3, 4)]);
-    let writes: Vec<Access> = p.waiting().copied().collect();
+    let writes: Vec<DeviceAccess> = p.waiting().copied().collect();
     assert_eq!(brief(&writes), [(0, 3, 4), (4, 3, 4)]);
     // The data write waits for its own device only, the parity write for both.
     let reads = p.ready().to_vec();
@@ -85,7 +85,7 @@ fn a_large_write_reads_the_rest_of_the_row() {
     let mut o = LogicalOrganisation::new(config(5, 8, parity(ParityRotation::LeftSymmetric, 0.0)));
     let p = plan(&mut o, 0, 8, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 0, 8), (1, 0, 8), (2, 0, 8), (3, 0, 8)]);
-    let writes: Vec<Access> = p.ready().iter().filter(|a| a.op == Op::Write).copied().collect();
+    let writes: Vec<DeviceAccess> = p.ready().iter().filter(|a| a.op == Op::Write).copied().collect();
     assert_eq!(brief(&writes), [(0, 0, 8)], "the data write waits for nothing");
     assert_eq!(p.waiting().map(|a| (a.device, a.lba, a.sectors)).collect::<Vec<_>>(), [(4, 0, 8)]);
 }

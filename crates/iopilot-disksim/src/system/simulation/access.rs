@@ -3,7 +3,7 @@
 use super::{AccessTimes, Simulation, Timed};
 use crate::system::RunError;
 use crate::system::driver::Sending;
-use crate::system::organisation::Access;
+use crate::system::organisation::DeviceAccess;
 use iopilot_block::{Flags, InputError, Lba, Nanos, RequestId, Sectors};
 use iopilot_device::DeviceRequest;
 
@@ -14,7 +14,7 @@ impl Simulation {
     /// An access enters its device's queue, and goes on if it may.
     pub(super) fn begin(
         &mut self,
-        access: Access,
+        access: DeviceAccess,
         request: u32,
         times: TracedTimes,
         now: Nanos,
@@ -34,7 +34,7 @@ impl Simulation {
     }
 
     /// An access enters its device's queue; its job.
-    fn enqueue(&mut self, access: Access, request: u32, times: TracedTimes, now: Nanos) -> Result<u32, RunError> {
+    fn enqueue(&mut self, access: DeviceAccess, request: u32, times: TracedTimes, now: Nanos) -> Result<u32, RunError> {
         let capacity = self.parts.capacities[access.device as usize];
         if access.lba + u64::from(access.sectors) > capacity {
             return Err(self.past_end(access, capacity));
@@ -46,7 +46,7 @@ impl Simulation {
         Ok(job)
     }
 
-    fn past_end(&self, access: Access, capacity: u64) -> RunError {
+    fn past_end(&self, access: DeviceAccess, capacity: u64) -> RunError {
         let got = format!("{} blocks at block {} of device {}", access.sectors, access.lba, access.device);
         self.refuse(InputError::new("access", got, format!("blocks below {capacity}, the size of the device")))
     }

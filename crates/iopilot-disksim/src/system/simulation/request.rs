@@ -1,8 +1,8 @@
 //! Logical requests: how they arrive, and how they end.
 
-use super::{Simulation, WarmUp};
+use super::{Simulation, SystemWarmUp};
 use crate::system::RunError;
-use crate::system::load::{Incoming, Load};
+use crate::system::load::{Incoming, SystemLoad};
 use iopilot_block::{InputError, Nanos};
 
 /// An organisation with so many requests outstanding ends the run.
@@ -15,8 +15,8 @@ impl Simulation {
         if let Some(log) = &mut self.parts.log {
             log.write(&incoming, now)?;
         }
-        if self.parts.warm_up == WarmUp::Requests(self.arrivals) {
-            self.parts.warm_up = WarmUp::None;
+        if self.parts.warm_up == SystemWarmUp::Requests(self.arrivals) {
+            self.parts.warm_up = SystemWarmUp::None;
             self.measures.reset(now);
         }
         let (organisation, number) = self.admit(&incoming, now)?;
@@ -40,8 +40,8 @@ impl Simulation {
         let Some((organisation, place)) = found else { return Err(self.outside(device, lba, sectors)) };
         let number = self.requests.insert(organisation, now, op, criticality, operation);
         let random = match &mut self.parts.load {
-            Load::Synthetic(processors) => processors.random(),
-            Load::Trace(_) => &mut self.parts.random,
+            SystemLoad::Synthetic(processors) => processors.random(),
+            SystemLoad::Trace(_) => &mut self.parts.random,
         };
         let logical = self.requests.get_mut(number);
         let planner = &mut self.parts.organisations[organisation];
@@ -58,8 +58,8 @@ impl Simulation {
     /// Says where in the trace the request comes from.
     pub(super) fn refuse(&self, error: InputError) -> RunError {
         match &self.parts.load {
-            Load::Trace(trace) => trace.locate(error).into(),
-            Load::Synthetic(_) => error.into(),
+            SystemLoad::Trace(trace) => trace.locate(error).into(),
+            SystemLoad::Synthetic(_) => error.into(),
         }
     }
 
@@ -71,8 +71,8 @@ impl Simulation {
         self.measures.organisations[organisation].outstanding -= 1;
         self.requests.remove(number);
         match (&mut self.parts.load, operation) {
-            (Load::Synthetic(processors), Some(operation)) => processors.completed(operation, now),
-            (Load::Trace(trace), _) if trace.is_closed() => {
+            (SystemLoad::Synthetic(processors), Some(operation)) => processors.completed(operation, now),
+            (SystemLoad::Trace(trace), _) if trace.is_closed() => {
                 trace.fetch(now)?;
             }
             _ => {}

@@ -11,11 +11,11 @@ fn disk() -> Ufs {
 }
 
 fn synchronous(changes: &[Metadata]) -> usize {
-    changes.iter().filter(|change| change.update == Some(Update::Sync)).count()
+    changes.iter().filter(|change| change.update == Some(MetadataUpdate::Sync)).count()
 }
 
 #[test]
-fn a_file_that_is_made_costs_one_write_and_one_that_is_removed_two() {
+fn a_created_file_costs_one_write_and_a_removed_file_two() {
     let (mut ufs, mut out) = (disk(), Vec::new());
     ufs.create(FileId::ROOT, FILE, FileKind::Regular, &mut out).unwrap();
     assert_eq!(synchronous(&out), 1, "{out:?}");
@@ -70,7 +70,7 @@ fn a_large_file_has_indirect_blocks_and_leaves_its_group() {
 }
 
 #[test]
-fn a_full_disk_is_said_to_be() {
+fn a_full_disk_is_an_error() {
     let mut ufs = Ufs::new(UfsSettings::default(), 1 << 15).unwrap();
     ufs.create(FileId::ROOT, FILE, FileKind::Regular, &mut Vec::new()).unwrap();
     assert_eq!(ufs.write(FILE, 1 << 30, &mut Vec::new()), Err(FileError::Full));
@@ -81,21 +81,21 @@ fn a_full_disk_is_said_to_be() {
     assert!(Ufs::new(wrong, 1 << 21).unwrap_err().to_string().contains("filesystem.bytes_per_inode"));
 }
 
-/// What is random in a test: which file, and what is done to it.
+/// The random parts of a test: files, operations and sizes.
 fn operations() -> impl Strategy<Value = Vec<(u32, u8, u64)>> {
     proptest::collection::vec((2u32..40, 0u8..8, 0u64..3_000_000), 1..300)
 }
 
 proptest! {
     #[test]
-    fn no_block_is_in_two_files_and_free_and_used_are_all(operations in operations(), scatter in 0.0f64..1.0) {
+    fn no_block_is_in_two_files_and_free_and_used_blocks_are_all_blocks(operations in operations(), scatter in 0.0f64..1.0) {
         let mut ufs = Ufs::new(UfsSettings::default(), 1 << 18).unwrap();
         ufs.scatter(scatter, 7);
         let empty = ufs.free_blocks();
         let mut out = Vec::new();
         for (file, what, bytes) in operations {
             let (file, parent) = (FileId(file), FileId(1 + file / 8));
-            // Whether it can be done does not matter here.
+            // Whether the operation succeeds does not matter here.
             let _ = match what {
                 0 => ufs.create(parent, file, FileKind::Directory, &mut out),
                 1 | 2 => ufs.create(parent, file, FileKind::Regular, &mut out),

@@ -1,4 +1,4 @@
-//! Who waits for what cannot come.
+//! Tests of processes that wait for what cannot come.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn a_cycle_of_waits_is_named() {
 }
 
 #[test]
-fn who_waits_for_what_cannot_come_is_named() {
+fn a_process_whose_wait_cannot_end_is_named() {
     let holder = task("a", vec![after(1, Call::Lock(DOOR))]);
     let waits = task("b", vec![after(2, Call::Lock(DOOR))]);
     let told = run(HostSettings::free(2), plain(vec![holder, waits]), Vec::new()).failure.unwrap();
@@ -32,14 +32,14 @@ fn who_waits_for_what_cannot_come_is_named() {
     let told = run(HostSettings::free(1), plain(vec![task("a", gets.clone())]), Vec::new()).failure.unwrap();
     assert!(told.ends_with("as a (1000) waits for channel `queue`"), "{told}");
     assert_eq!(run(HostSettings::free(1), vec![(daemon("a", gets), DAEMON)], Vec::new()).failure, None);
-    // A daemon that cannot get rid of what it has is no daemon that waits for work.
+    // A daemon that waits for room does not wait for work.
     let told = run(HostSettings::free(1), vec![(daemon("a", full(3)), DAEMON)], Vec::new()).failure.unwrap();
     assert!(told.ends_with("as a (1000) waits for room in channel `queue`"), "{told}");
 }
 
 #[test]
 fn daemons_may_take_turns_to_wait_for_work() {
-    // As servers do that hold a lock while they wait for a client.
+    // Like servers that hold a lock while they wait for a client.
     let accepts = || {
         let events = vec![
             after(0, Call::Lock(DOOR)),
@@ -49,11 +49,11 @@ fn daemons_may_take_turns_to_wait_for_work() {
         ];
         (daemon("server", events), DAEMON)
     };
-    let brings = Effect::Put { channel: QUEUE, bytes: 1 };
-    let clients = || External { is_task: true, ..external(&[1, 2, 3], Nanos::ZERO, brings) };
+    let brings = InterruptEffect::Put { channel: QUEUE, bytes: 1 };
+    let clients = || ExternalInterrupts { is_task: true, ..external(&[1, 2, 3], Nanos::ZERO, brings) };
     let served = run(HostSettings::free(2), vec![accepts(), accepts()], vec![clients()]);
     assert_eq!((served.elapsed().len(), &served.failure), (3, &None));
-    // One that does not give it back is another matter.
+    // A daemon that never releases the lock is an error.
     let keeps = daemon("keeps", vec![after(0, Call::Lock(DOOR)), after(0, Call::Lock(DOOR))]);
     let told = run(HostSettings::free(2), vec![(keeps, DAEMON), accepts()], vec![clients()]).failure.unwrap();
     assert!(
@@ -63,24 +63,24 @@ fn daemons_may_take_turns_to_wait_for_work() {
 }
 
 #[test]
-fn only_who_has_a_lock_gives_it_back() {
+fn only_the_holder_releases_a_lock() {
     let holder = task("a", vec![after(1, Call::Lock(DOOR)), after(9, Call::Unlock(DOOR))]);
     let thief = task("b", vec![after(5, Call::Unlock(DOOR))]);
     let told = run(HostSettings::free(2), plain(vec![holder, thief.clone()]), Vec::new()).failure;
     assert_eq!(
         told.as_deref(),
-        Some("w.toml: process b (1001): got unlock of `door`, which a (1000) has, expected a lock that it has")
+        Some("w.toml: process b (1001): got unlock of `door`, which a (1000) has, expected a lock that it holds")
     );
     let told = run(HostSettings::free(1), plain(vec![thief]), Vec::new()).failure.unwrap();
     assert!(told.contains("which nobody has"), "{told}");
 }
 
 #[test]
-fn endless_interrupts_do_not_hide_who_waits_forever() {
-    let every = External {
+fn endless_interrupts_do_not_hide_an_endless_wait() {
+    let every = ExternalInterrupts {
         arrivals: AnyArrivals::new(Endless(Nanos(1000), Nanos::ZERO)),
         is_endless: true,
-        ..external(&[], Nanos::ZERO, Effect::Wakeup { key: 9, all: true })
+        ..external(&[], Nanos::ZERO, InterruptEffect::Wakeup { key: 9, all: true })
     };
     let tasks = plain(vec![task("a", vec![after(1, Call::Sleep(DOOR))])]);
     let told = run(HostSettings::free(1), tasks, vec![every]).failure.unwrap();
@@ -88,21 +88,21 @@ fn endless_interrupts_do_not_hide_who_waits_forever() {
 }
 
 #[test]
-fn a_daemon_that_naps_does_not_hide_who_waits_forever() {
+fn a_napping_daemon_does_not_hide_an_endless_wait() {
     let tasks = vec![
         (task("a", vec![after(1, Call::Sleep(DOOR))]), Placement::default()),
-        (daemon("naps", vec![Event::after(Nanos::ZERO, Call::Nap(Nanos(1000)))]), DAEMON),
+        (daemon("naps", vec![ProgramEvent::after(Nanos::ZERO, Call::Nap(Nanos(1000)))]), DAEMON),
     ];
     let told = run(HostSettings::free(1), tasks, Vec::new()).failure.unwrap();
     assert!(told.ends_with("as a (1000) waits for a wake-up on `door`"), "{told}");
 }
 
 #[test]
-fn daemons_that_never_rest_are_told() {
+fn daemons_that_never_rest_are_an_error() {
     let other = 7;
     let plays = |get, put| {
         let events = vec![
-            Event::after(Nanos(1000), Call::Put { channel: put, bytes: 1 }),
+            ProgramEvent::after(Nanos(1000), Call::Put { channel: put, bytes: 1 }),
             after(0, Call::Get { channel: get, bytes: 1 }),
         ];
         (daemon("plays", events), DAEMON)

@@ -1,7 +1,7 @@
 //! The options of a job's pattern: directions, order, sizes and places of its requests.
 
 use super::super::ini::Setting;
-use super::super::job::{BlockSizes, Job, Pattern, Sequencer, Spread};
+use super::super::job::{BlockSizes, FioJob, OffsetDistribution, Pattern, Sequencer};
 use super::super::value::{self, Amount};
 use super::setting::one_of;
 use iopilot_block::InputError;
@@ -19,8 +19,8 @@ const PATTERNS: &[(&str, [bool; 3], bool)] = &[
     ("randrw", [true, true, false], true),
 ];
 
-/// Reads, writes and trims: in which order, of which sizes, and where. False where `key` is none of these options.
-pub(super) fn pattern(job: &mut Job, key: &str, s: &Setting) -> Result<bool, InputError> {
+/// The order, sizes and places of reads, writes and trims. Returns false if `key` is none of these options.
+pub(super) fn pattern(job: &mut FioJob, key: &str, s: &Setting) -> Result<bool, InputError> {
     match key {
         "rw" => rw(job, s)?,
         "rw_sequencer" => {
@@ -48,7 +48,7 @@ pub(super) fn pattern(job: &mut Job, key: &str, s: &Setting) -> Result<bool, Inp
         "percentage_random" => {
             s.directions(&mut job.random_percent, |t| t.parse().ok().filter(|p| *p <= 100))?;
         }
-        // Every run is repeatable: a job's numbers depend on the run's seed, `randseed` and the job's place only.
+        // Every run is repeatable: a job's random numbers depend only on the run's seed, `randseed` and the job's place.
         "randrepeat" => job.randrepeat = s.flag()?,
         "allrandrepeat" => job.randrepeat |= s.flag()?,
         "randseed" => job.randseed = s.size(job.kb_base)?,
@@ -58,7 +58,7 @@ pub(super) fn pattern(job: &mut Job, key: &str, s: &Setting) -> Result<bool, Inp
 }
 
 /// `rw=PATTERN[:MODIFIER]`; the modifier is a skip in bytes for sequential patterns, a count for random ones.
-fn rw(job: &mut Job, s: &Setting) -> Result<(), InputError> {
+fn rw(job: &mut FioJob, s: &Setting) -> Result<(), InputError> {
     let text = s.text("a pattern such as randread")?;
     let (name, modifier) = match text.split_once(':') {
         Some((name, modifier)) => (name.trim(), Some(modifier.trim())),
@@ -86,7 +86,7 @@ fn rw(job: &mut Job, s: &Setting) -> Result<(), InputError> {
 }
 
 /// `bsrange=1k-4k[,2k-8k]`; a slash may stand for the comma.
-fn block_range(job: &mut Job, s: &Setting) -> Result<(), InputError> {
+fn block_range(job: &mut FioJob, s: &Setting) -> Result<(), InputError> {
     let kb_base = job.kb_base;
     let parse =
         |t: &str| value::range(t, |t| value::integer(t, kb_base)).map(|(low, high)| BlockSizes::Range(low, high));
@@ -95,7 +95,7 @@ fn block_range(job: &mut Job, s: &Setting) -> Result<(), InputError> {
 }
 
 /// `bssplit=4k/10:64k/50:32k/40[,WRITES]`; blank percentages share what is left.
-fn block_split(job: &mut Job, s: &Setting) -> Result<(), InputError> {
+fn block_split(job: &mut FioJob, s: &Setting) -> Result<(), InputError> {
     let kb_base = job.kb_base;
     s.directions(&mut job.blocks, |t| shares(t, |size| value::integer(size, kb_base)).map(BlockSizes::Split))
         .map_err(|_| s.error("SIZE/PERCENT:SIZE/PERCENT..., adding up to 100, such as 4k/60:64k/40"))
@@ -121,7 +121,7 @@ fn shares<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<(T, f6
     Some(parts.into_iter().map(|(thing, p)| (thing, p.unwrap_or(blank))).collect())
 }
 
-fn spread(job: &Job, s: &Setting) -> Result<Spread, InputError> {
+fn spread(job: &FioJob, s: &Setting) -> Result<OffsetDistribution, InputError> {
     let text = s.text("a distribution")?;
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
     let mut numbers = rest.split(':').map(|t| t.trim().parse::<f64>().ok().filter(|v| v.is_finite()));
@@ -129,17 +129,17 @@ fn spread(job: &Job, s: &Setting) -> Result<Spread, InputError> {
     let center = second.map(|c| c.filter(|c| (0.0..=1.0).contains(c)).ok_or_else(|| s.error("a centre from 0 to 1")));
     let center = center.transpose();
     match kind {
-        "random" => Ok(Spread::Uniform),
+        "random" => Ok(OffsetDistribution::Uniform),
         "zipf" => {
             let theta = first.filter(|&t| t > 0.0 && t != 1.0);
-            Ok(Spread::Zipf {
+            Ok(OffsetDistribution::Zipf {
                 theta: theta.ok_or_else(|| s.error("zipf:THETA with THETA above 0 and not 1"))?,
                 center: center?,
             })
         }
         "pareto" => {
             let h = first.filter(|&h| h > 0.0 && h < 1.0);
-            Ok(Spread::Pareto {
+            Ok(OffsetDistribution::Pareto {
                 h: h.ok_or_else(|| s.error("pareto:POWER with POWER between 0 and 1"))?,
                 center: center?,
             })
@@ -147,7 +147,7 @@ fn spread(job: &Job, s: &Setting) -> Result<Spread, InputError> {
         "normal" => {
             let deviation = first.filter(|d| (0.0..=100.0).contains(d));
             let deviation = deviation.ok_or_else(|| s.error("normal:DEVIATION in percent of the range, 0 to 100"))?;
-            Ok(Spread::Normal { deviation_percent: deviation, center: center?.unwrap_or(0.5) })
+            Ok(OffsetDistribution::Normal { deviation_percent: deviation, center: center?.unwrap_or(0.5) })
         }
         "zoned" | "zoned_abs" => zones(job, s, kind, rest),
         _ => Err(s.error(one_of(kind, ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"]))),
@@ -156,7 +156,7 @@ fn spread(job: &Job, s: &Setting) -> Result<Spread, InputError> {
 
 /// `zoned:60/10:30/20:10/70`: percent of accesses / percent of the range, or with `zoned_abs` its size. Zones of blank
 /// percentages share what the others leave of the range, in whole percents as in fio.
-fn zones(job: &Job, s: &Setting, kind: &str, rest: &str) -> Result<Spread, InputError> {
+fn zones(job: &FioJob, s: &Setting, kind: &str, rest: &str) -> Result<OffsetDistribution, InputError> {
     let percents = kind == "zoned";
     let size = |t: &str| match (percents, t.trim()) {
         (true, "") => Some(None),
@@ -184,5 +184,5 @@ fn zones(job: &Job, s: &Setting, kind: &str, rest: &str) -> Result<Spread, Input
     value::directions(rest, &mut zones, split)
         .filter(|()| zones.iter().all(|z| !z.is_empty()))
         .ok_or_else(|| s.error(format!("{kind}:PERCENT/SIZE:PERCENT/SIZE..., such as {expected}")))?;
-    Ok(Spread::Zoned(zones))
+    Ok(OffsetDistribution::Zoned(zones))
 }

@@ -4,7 +4,7 @@ use super::super::ini::Setting;
 use super::super::value::{self, Amount};
 use iopilot_block::{InputError, Nanos, suggest};
 
-/// What is expected in the place of `word`: the nearest of the known words, or any of them.
+/// The words expected instead of `word`: the nearest of the known words, or all of them.
 pub(super) fn one_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match suggest(word, known.clone()) {
         Some(near) => format!("`{near}`"),
@@ -17,7 +17,7 @@ impl Setting {
         self.value.as_deref().filter(|v| !v.is_empty()).ok_or_else(|| self.error(expected))
     }
 
-    /// True for a key without a value.
+    /// A flag; true for a key without a value.
     pub(super) fn flag(&self) -> Result<bool, InputError> {
         match self.value.as_deref() {
             None | Some("1" | "true") => Ok(true),

@@ -3,7 +3,10 @@
 /// Why an engine is not simulated: names of one kind, and the reason.
 pub(super) const REFUSED: &[(&[&str], &str)] = &[
     (&["cpuio", "null", "exec", "net", "netsplice", "rdma", "cpp_null", "skeleton_external"], "it reaches no disk"),
-    (&["mmap", "splice"], "it goes through the page cache, which there is none of; record a trace of the job instead"),
+    (
+        &["mmap", "splice"],
+        "it goes through the page cache, which is not simulated for jobs; record a trace of the job instead",
+    ),
     (
         &[
             "filecreate",
@@ -21,7 +24,7 @@ pub(super) const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["sg", "io_uring_cmd", "xnvme", "libzbc", "nvme", "dev-dax", "libpmem", "pmemblk", "mtd", "libcufile"],
-        "it passes the block layer by",
+        "it bypasses the block layer",
     ),
     (
         &[
@@ -46,8 +49,8 @@ pub(super) const REFUSED: &[(&[&str], &str)] = &[
         ],
         "its storage is on another machine",
     ),
-    (&["windowsaio", "solarisaio", "guasi"], "it is of another system"),
-    (&["external"], "what it does is not in fio"),
+    (&["windowsaio", "solarisaio", "guasi"], "it is for another operating system"),
+    (&["external"], "its code is not part of fio"),
 ];
 
 /// The options that only such engines have.

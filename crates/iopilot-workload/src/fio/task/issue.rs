@@ -1,19 +1,18 @@
-//! What a [`Task`] issues next: the direction, the file, the place, and the request made of them.
+//! The next request of a [`FioTask`]: its direction, file and offset.
 
-use super::super::job::{Engine, READ, WRITE};
-use super::super::source;
-use super::{FLUSH, Phase, Sleep, Task};
+use super::super::job::{FioEngine, READ, WRITE};
+use super::{FIRST_PROCESS, FLUSH, FioTask, HANDLE_SHIFT, Phase, Sleep};
 use crate::{Arrival, SourceHandle, Step};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, SECTOR_BYTES, Sectors};
 use rand::Rng;
 
-impl Task {
-    /// Issues one request or flush, or goes to wait for the rate; whether it submitted a batch.
+impl FioTask {
+    /// Issues one request or flush, or begins to wait for the rate. Returns whether it submitted a batch.
     pub(super) fn issue(&mut self, direction: Option<usize>, now: Nanos, out: &mut Vec<Step>) -> bool {
         if self.flush_is_due() {
             self.wrote_last = false;
             self.queue_flush();
-            if self.job.engine == Engine::AsyncFlush {
+            if self.job.engine == FioEngine::AsyncFlush {
                 self.phase = Phase::Fill;
                 return self.queued.len() as u64 >= self.batch_size && self.submit(out);
             }
@@ -53,8 +52,8 @@ impl Task {
         pattern.directions().next().unwrap_or(READ)
     }
 
-    /// The direction to issue now, or the one to issue at a later time: a mixed job that is ahead in one direction
-    /// goes on with the other.
+    /// The direction to issue now, or an error with a later time and its direction. A mixed job that is ahead in one direction
+    /// issues the other.
     fn hold_back(&self, direction: usize, now: Nanos) -> Result<usize, (Nanos, usize)> {
         let Some(pace) = &self.pace else { return Ok(direction) };
         let at = |d: usize| self.epoch.saturating_add(pace.next(d));
@@ -73,7 +72,7 @@ impl Task {
         Err((at(first), first))
     }
 
-    /// Where the next request goes; `None` where all files are done.
+    /// The address and length of the next request; `None` if all files are done.
     fn place(&mut self, direction: usize) -> Option<(u64, u64)> {
         self.offset_left -= 1;
         let fresh = self.offset_left == 0;
@@ -93,7 +92,7 @@ impl Task {
         }
     }
 
-    /// Moves on to the next file where the current one has had its turn, or is done; `None` where all are.
+    /// Moves on to the next file if the current one has had its turn, or is done; `None` if all are done.
     fn choose_file(&mut self) -> Option<()> {
         use crate::fio::job::FileService::{Random, RoundRobin, Sequential};
         let n = self.files.len();
@@ -144,14 +143,14 @@ impl Task {
         self.queued.push(arrival);
         self.flushing = true;
         self.written_since_flush = false;
-        if self.job.engine == Engine::AsyncFlush {
+        if self.job.engine == FioEngine::AsyncFlush {
             self.taken += 1;
         }
     }
 
     fn arrival(&mut self, op: Op, lba: Lba, bytes: u64, flags: Flags, priority: IoPriority) -> Arrival {
         self.serial += 1;
-        let index = u64::from(self.process.0 - source::FIRST_PROCESS);
+        let index = u64::from(self.process.0 - FIRST_PROCESS);
         Arrival {
             op,
             lba,
@@ -159,14 +158,14 @@ impl Task {
             flags,
             process: self.process,
             priority,
-            // With several in flight the job waits for one when its slots run out.
+            // With several requests in flight, the job waits for one when its slots run out.
             criticality: if self.depth == 1 { Criticality::TimeCritical } else { Criticality::TimeLimited },
             cpu: self.cpu,
-            handle: SourceHandle(index << source::HANDLE_SHIFT | (self.serial << 1)),
+            handle: SourceHandle(index << HANDLE_SHIFT | (self.serial << 1)),
         }
     }
 
-    /// Hands what is queued to the block layer as one batch; whether there was anything.
+    /// Submits the queued requests to the block layer as one batch. Returns whether there were any.
     pub(super) fn submit(&mut self, out: &mut Vec<Step>) -> bool {
         let any = !self.queued.is_empty();
         self.in_flight += self.queued.len() as u64;

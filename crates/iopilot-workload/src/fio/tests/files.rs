@@ -48,7 +48,7 @@ fn the_files_of_a_job_share_its_size_and_take_turns() {
 }
 
 #[test]
-fn files_need_a_size_unless_one_is_all_there_is() {
+fn files_need_a_size_unless_there_is_only_one() {
     assert_eq!(run("[a]\nfilename=big\nbs=1m\n").requests.len(), 1024);
     assert_eq!(
         complaint("[a]\nfilename=x\n[b]\nfilename=y\nsize=1m\n"),
@@ -67,7 +67,7 @@ fn offset_increment_spreads_the_clones() {
     assert_eq!(offsets(&log), [0, 256 << 20, 512 << 20, 768 << 20]);
 }
 
-/// What fio 3.33 does: each clone of a job without `filename=` has a file of its own.
+/// As in fio 3.33: each clone of a job without `filename=` has its own file.
 #[test]
 fn a_job_without_a_file_has_one_for_each_clone() {
     let log = run("[readers]\nrw=read\nbs=64k\nsize=4m\nnumjobs=4\n");
@@ -81,7 +81,7 @@ fn a_job_without_a_file_has_one_for_each_clone() {
 }
 
 #[test]
-fn filename_format_names_the_files_and_so_says_which_are_shared() {
+fn filename_format_decides_which_files_are_shared() {
     let regions = |format: &str| {
         let log = run(&format!("[a]\nfilename_format={format}\nsize=1m\nbs=1m\nnumjobs=2\n"));
         let mut all = offsets(&log);
@@ -94,7 +94,7 @@ fn filename_format_names_the_files_and_so_says_which_are_shared() {
     assert_eq!(offsets(&shared), [0, 0]);
 }
 
-/// What fio 3.33 does.
+/// As in fio 3.33.
 #[test]
 fn a_share_of_a_file_is_a_region_and_bytes_an_amount() {
     let region = |options: &str| {

@@ -1,5 +1,5 @@
-use super::super::ini::{Origin, Setting};
-use super::super::job::{Job, Spread};
+use super::super::ini::{Setting, SettingOrigin};
+use super::super::job::{FioJob, OffsetDistribution};
 use super::super::value::Amount;
 use super::super::{FioJobs, FioSource, apply, options};
 use super::{complaint, parse, run};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn globals_hold_for_the_jobs_below_them_until_the_next() {
     let jobs =
         parse("[global]\nbs=8k\ndirect=1\n[a]\nsize=1m\n[global]\nbs=16k\n[b]\nsize=1m\nnumjobs=2\n[c]\nbs=4k\n");
-    let blocks: Vec<u64> = jobs.jobs.iter().map(Job::min_block).collect();
+    let blocks: Vec<u64> = jobs.jobs.iter().map(FioJob::min_block).collect();
     assert_eq!(blocks, [8192, 16384, 4096]);
     assert_eq!(jobs.process_names().collect::<Vec<_>>(), ["a", "b", "b", "c"]);
     assert!(jobs.notes().is_empty(), "{:?}", jobs.notes());
@@ -48,7 +48,7 @@ fn a_harmless_option_is_ignored_with_a_note() {
     );
 }
 
-/// What fio 3.33 takes: other names of options, and shares that are left out.
+/// As in fio 3.33: aliases of options, and blank shares.
 #[test]
 fn options_go_by_all_their_names() {
     let jobs = parse("[a]\ntimeout=2\nfileoffset=1m\nnr_files=4\nsize=8m\n");
@@ -56,7 +56,7 @@ fn options_go_by_all_their_names() {
     assert_eq!((job.runtime, job.nrfiles), (Some(Nanos::from_secs(2)), 4));
     assert_eq!((job.offset, parse("[a]\noffset=0%\n").jobs[0].offset), (Amount::Bytes(1 << 20), Amount::Bytes(0)));
     let zones = |text: &str| match &parse(&format!("[a]\nrandom_distribution={text}\n")).jobs[0].spread {
-        Spread::Zoned(zones) => zones[0].clone(),
+        OffsetDistribution::Zoned(zones) => zones[0].clone(),
         other => panic!("{other:?}"),
     };
     let percent = Amount::Percent;
@@ -67,7 +67,7 @@ fn options_go_by_all_their_names() {
 }
 
 #[test]
-fn bad_values_name_file_line_option_and_what_was_expected() {
+fn bad_values_name_file_line_option_and_expected_value() {
     for (line, expected) in [
         ("bs=1000", "bs: got 1000 (job a), expected a multiple of 512 bytes"),
         ("bs=1.5k", "bs: got 1.5k, expected READ,WRITE,TRIM values"),
@@ -114,7 +114,7 @@ fn bad_values_name_file_line_option_and_what_was_expected() {
 
 #[test]
 fn every_supported_option_is_applied() {
-    let origin = Origin { file: "x".into(), line: 1 };
+    let origin = SettingOrigin { file: "x".into(), line: 1 };
     for &key in options::SUPPORTED {
         let values =
             [None, Some("1"), Some("a"), Some("1k-2k"), Some("4k/100"), Some("read"), Some("random"), Some("lfsr")];
@@ -122,7 +122,7 @@ fn every_supported_option_is_applied() {
             [Some("1000"), Some("sync"), Some("roundrobin"), Some("all"), Some("issue"), Some("split"), Some("linear")];
         let applied = values.into_iter().chain(more).chain([Some("sequential"), Some("0")]).any(|value| {
             let setting = Setting { key: key.into(), value: value.map(str::to_owned), origin: origin.clone() };
-            apply::apply(&mut Job::new("a", origin.clone()), key, &setting).is_ok()
+            apply::apply(&mut FioJob::new("a", origin.clone()), key, &setting).is_ok()
         });
         assert!(applied, "{key}");
     }
@@ -131,11 +131,11 @@ fn every_supported_option_is_applied() {
 #[test]
 fn sizes_follow_kb_base_wherever_it_stands() {
     let jobs = parse("[a]\nbs=512ki\nkb_base=1000\nsize=1gi\n[b]\nbs=512k\n");
-    assert_eq!(jobs.jobs.iter().map(Job::min_block).collect::<Vec<_>>(), [512 * 1024, 512 * 1024]);
+    assert_eq!(jobs.jobs.iter().map(FioJob::min_block).collect::<Vec<_>>(), [512 * 1024, 512 * 1024]);
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_another() {
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let text = "[a]\nrw=randrw\nbsrange=4k-64k\nsize=8m\nioengine=libaio\niodepth=8\nnumjobs=2\nstartdelay=0-1\n";
     assert_eq!(run(text), run(text));
     let other = TestDevice::default().run(&mut FioSource::new(&parse(text), super::CAPACITY, 2).unwrap());

@@ -24,7 +24,7 @@ fn a_negative_skip_reads_backward_from_the_end() {
 fn a_skip_makes_strides() {
     let log = run("[a]\nfilename=/dev/sdb\nrw=read:8k\nbs=4k\nsize=48k\n");
     assert_eq!(offsets(&log), [0, 12288, 24576, 36864]);
-    // A file that ends wraps around, as long as `size` is not reached: fio reads the first blocks again.
+    // At its end a file wraps around until `size` is reached: fio reads the first blocks again.
     let log = run("[a]\nfilename=x\nrw=read:4k\nbs=4k\nsize=32k\n");
     assert_eq!(offsets(&log), [0, 8192, 16384, 24576, 0, 8192, 16384, 24576]);
 }
@@ -191,7 +191,7 @@ fn cpus_are_those_allowed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The load is what was asked for, whatever the device does.
+    /// The load is as specified, whatever the device does.
     #[test]
     fn every_job_issues_its_bytes_within_its_region_and_depth(
         pattern in proptest::sample::select(vec!["read", "write", "rw", "randread", "randwrite", "randrw", "randread:4", "read:-8k"]),

@@ -1,4 +1,4 @@
-//! What a real fio does with a job, where one is installed, beside what is issued here.
+//! Comparisons with a real fio, if it is installed.
 
 use super::super::layout::names_of;
 use super::super::{FioJobs, FioSource};
@@ -23,7 +23,7 @@ fn logged(text: &str) -> Vec<(u64, Request)> {
     text.lines().filter_map(request).collect()
 }
 
-/// What fio does with `options` on a file of 1 MiB.
+/// The requests of fio with `options` on a file of 1 MiB.
 fn theirs(options: &str) -> Vec<(u64, Request)> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("data"), vec![0; FILE_BYTES as usize]).unwrap();
@@ -39,7 +39,7 @@ fn fio(folder: &Path, job: &str) {
     assert!(output.status.success(), "{job}{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What is issued here for the same.
+/// The requests of [`FioSource`] for the same job.
 fn ours(options: &str) -> Vec<(Nanos, Request)> {
     let text = format!("[job]\nsize=1m\nfilename=/dev/sdb\ndirect=1\n{options}\n");
     let jobs = FioJobs::parse(&text, "job.fio").unwrap_or_else(|e| panic!("{e}"));
@@ -180,9 +180,9 @@ fn files_have_the_names_that_fio_makes_up() {
     }
 }
 
-/// fio's own examples, where a package or `FIO_EXAMPLES` has them: none is refused for an option that is not known.
+/// fio's own examples, if a package or `FIO_EXAMPLES` has them: none is refused for an unknown option.
 #[test]
-fn the_examples_of_fio_run_or_are_refused_for_what_is_not_simulated() {
+fn examples_of_fio_run_or_need_something_not_simulated() {
     let named = std::env::var("FIO_EXAMPLES").ok();
     let folder = named.as_deref().unwrap_or("/usr/share/doc/fio/examples");
     if !iopilot_testing::has(&[folder]) {

@@ -1,4 +1,4 @@
-//! What is shipped beside the code: the example job files and the table of options.
+//! Tests of the shipped example job files and of the table of options.
 
 use super::super::{FioJobs, FioSource, options};
 use crate::ganger::{GangerSpec, on_own_cpus};

@@ -1,6 +1,6 @@
 use super::{parse, run, source};
 use crate::FioSource;
-use crate::testing::{Log, TestDevice};
+use crate::testing::{SourceLog, TestDevice};
 use iopilot_block::Nanos;
 
 fn seconds(s: f64) -> Nanos {
@@ -8,7 +8,7 @@ fn seconds(s: f64) -> Nanos {
 }
 
 /// Times between the completion of a request and the issue of the next.
-fn gaps(log: &Log) -> Vec<Nanos> {
+fn gaps(log: &SourceLog) -> Vec<Nanos> {
     log.requests.windows(2).map(|w| w[1].at.since(w[0].done)).collect()
 }
 
@@ -164,7 +164,7 @@ fn exitall_ends_the_group() {
 }
 
 #[test]
-fn exit_what_stonewall_ends_what_runs_and_goes_on_behind_the_stonewall() {
+fn exit_what_stonewall_ends_running_jobs_but_not_those_behind_the_stonewall() {
     let text = "[global]\nfilename=/dev/sdb\nexitall\n[slow]\nrw=randread\nnumber_ios=5\nexit_what=stonewall\n\
                 [fast]\nrw=randread\nsize=64m\n[after]\nstonewall\nrw=read\nsize=1m\n";
     let log = TestDevice::fixed(1).run(&mut source(text));

@@ -2,7 +2,8 @@
 
 use anyhow::Context as _;
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
-use iopilot_device::{Device, DeviceRequest, DeviceSpec, DiskSpec, PreconditionSpec, SsdSpec};
+use iopilot_catalogue::{DeviceSpec, DiskSpec, PreconditionSpec, SsdSpec};
+use iopilot_device::{Device, DeviceRequest};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

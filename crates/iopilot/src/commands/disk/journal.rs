@@ -174,11 +174,12 @@ impl<D: TimedDevice> TimedDevice for Journaled<'_, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_device::{Catalogue, Synchronous, TableForm, Training};
+    use iopilot_catalogue::{Catalogue, TableForm, Training};
+    use iopilot_device::Synchronous;
 
     /// Counts what it is asked.
     struct Counting<'a> {
-        disk: Synchronous<iopilot_device::AnyDevice>,
+        disk: Synchronous<iopilot_catalogue::AnyDevice>,
         asked: &'a mut u64,
         /// It fails when it was asked so often.
         most: u64,

@@ -6,7 +6,8 @@ use crate::commands::session::{self, load_disk};
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::Nanos;
-use iopilot_device::{Measured, Probe, Probed, Synchronous, TimedDevice, probe_disk};
+use iopilot_catalogue::{Measurement, Probe, Probed, probe_disk};
+use iopilot_device::{Synchronous, TimedDevice};
 use iopilot_live::{BlockQueue, DiskIdentity, TimedDisk};
 use iopilot_trace::Destination;
 use serde::Serialize;
@@ -122,7 +123,7 @@ fn probe<D: TimedDevice>(
 }
 
 fn report(found: &Probed) -> ProbeReport {
-    let ms = |m: Measured| Value { value: m.value / 1e6, uncertainty: m.uncertainty / 1e6 };
+    let ms = |m: Measurement| Value { value: m.value / 1e6, uncertainty: m.uncertainty / 1e6 };
     let rpm = 60e9 / found.period.value;
     ProbeReport {
         reads: found.requests,

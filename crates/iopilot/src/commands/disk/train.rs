@@ -8,10 +8,11 @@ use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, Nanos};
-use iopilot_device::{
-    DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, Synchronous, TableForm, TableModel, TableShape, TableSpec,
-    TimedDevice, Trained, Training, queue_factors, three_tables,
+use iopilot_catalogue::{
+    DeviceSpec, DiskSpec, ProbedCache, SimulatedCacheModel, TableForm, TableModel, TableShape, TableSpec, Trained,
+    Training, queue_factors, three_tables,
 };
+use iopilot_device::{Synchronous, TimedDevice};
 use iopilot_live::{BlockQueue, DiskIdentity, TimedDisk};
 use iopilot_trace::Destination;
 use serde::Serialize;
@@ -248,10 +249,10 @@ fn cache_kib(device: &DeviceSpec) -> Option<u64> {
 }
 
 fn report(trained: &Trained, queue_depth: usize, probed: Option<ProbedCache>) -> TrainingReport {
-    let table = |(name, table): (&'static str, &iopilot_device::TimeTable)| {
+    let table = |(name, table): (&'static str, &iopilot_catalogue::TimeTable)| {
         let coverage = table.coverage();
         let shape = table.shape();
-        let cells = (0..shape.columns()).flat_map(|c| (0..iopilot_device::TABLE_ROWS).map(move |r| (r, c)));
+        let cells = (0..shape.columns()).flat_map(|c| (0..iopilot_catalogue::TABLE_ROWS).map(move |r| (r, c)));
         let times = cells.filter_map(|(row, column)| table.cell(row, column)).map(Nanos::as_micros_f64);
         TableReport {
             table: name,

@@ -1,9 +1,9 @@
 //! What is wrong with a layout g1.
 
-use super::lay::Frame;
+use super::lay::G1Frame;
 use super::layout::{G1Layout, G1Zone, Sparing};
-use super::piece::Piece;
-use crate::disk::geometry::beyond;
+use super::piece::G1Piece;
+use crate::disk::geometry::track::beyond;
 use iopilot_block::InputError;
 use std::fmt::Display;
 
@@ -83,8 +83,8 @@ fn zone(g1: &G1Layout, i: usize, z: &G1Zone) -> Result<(), InputError> {
 }
 
 /// That what was laid out is all.
-pub(super) fn room(i: usize, z: &G1Zone, frame: &Frame, pieces: &[Piece]) -> Result<(), InputError> {
-    let (found, wanted) = (pieces.last().map_or(0, Piece::end), frame.blocks(z).unwrap_or(0));
+pub(super) fn room(i: usize, z: &G1Zone, frame: &G1Frame, pieces: &[G1Piece]) -> Result<(), InputError> {
+    let (found, wanted) = (pieces.last().map_or(0, G1Piece::end), frame.blocks(z).unwrap_or(0));
     if found == wanted {
         return Ok(());
     }
@@ -111,7 +111,7 @@ pub(super) struct Defects {
 }
 
 impl Defects {
-    pub(super) fn new(i: usize, z: &G1Zone, frame: &Frame, pieces: &[Piece]) -> Result<Self, InputError> {
+    pub(super) fn new(i: usize, z: &G1Zone, frame: &G1Frame, pieces: &[G1Piece]) -> Result<Self, InputError> {
         let grain = frame.grain();
         let mut pairs: Vec<(u64, u64)> = z.defects.iter().copied().filter(|(bad, to)| bad != to).collect();
         pairs.sort_unstable();

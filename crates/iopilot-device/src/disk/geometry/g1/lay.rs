@@ -1,12 +1,12 @@
 //! Lays out the blocks of one zone: where the sparing scheme, slips and empty space put them.
 
 use super::layout::{G1Zone, Sparing};
-use super::piece::{Piece, cut, select};
+use super::piece::{G1Piece, cut, select};
 use std::ops::Range;
 
 /// What of a drive's layout a zone needs to know.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct G1Frame {
     pub(super) heads: u64,
     pub(super) cylinders: u64,
     pub(super) per_track: u64,
@@ -15,7 +15,7 @@ pub(super) struct Frame {
     pub(super) range: u64,
 }
 
-impl Frame {
+impl G1Frame {
     /// Sectors of a cylinder.
     pub(super) fn per_cylinder(&self) -> u64 {
         self.heads * self.per_track
@@ -79,8 +79,8 @@ impl Frame {
         }
     }
 
-    /// All blocks, numbered from 0, in order; fewer than [`Frame::blocks`] says where slips exceed the spares.
-    pub(super) fn lay_out(&self, zone: &G1Zone) -> Vec<Piece> {
+    /// All blocks, numbered from 0, in order; fewer than [`G1Frame::blocks`] says where slips exceed the spares.
+    pub(super) fn lay_out(&self, zone: &G1Zone) -> Vec<G1Piece> {
         let (unit, grain, spares) = (self.unit(), self.grain(), u64::from(zone.spares));
         let all = self.places();
         let mut pieces = Vec::new();
@@ -98,7 +98,7 @@ impl Frame {
                 let per_unit = most.min(room.end - room.start);
                 if per_unit > 0 {
                     let count = clean * per_unit;
-                    pieces.push(Piece { first, place: at + within(per_unit), count, per_unit, stride: size });
+                    pieces.push(G1Piece { first, place: at + within(per_unit), count, per_unit, stride: size });
                     first += count;
                 }
                 at += clean * size;
@@ -109,7 +109,7 @@ impl Frame {
                 in_unit.push(slip);
             }
             for gap in self.past_slips(at + room.start..at + room.end, most, &in_unit) {
-                pieces.push(Piece::run(first, gap.start, gap.end - gap.start));
+                pieces.push(G1Piece::run(first, gap.start, gap.end - gap.start));
                 first += gap.end - gap.start;
             }
             at += size;

@@ -1,9 +1,9 @@
-//! [`Piece`]: blocks that lie regularly.
+//! [`G1Piece`]: blocks that lie regularly.
 
 /// `count` blocks from `first` on lie at the places from `place` on, `per_unit` of them at the front of every `stride`
 /// places. Places and blocks are counted from the start of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct G1Piece {
     pub(super) first: u64,
     pub(super) place: u64,
     pub(super) count: u64,
@@ -11,7 +11,7 @@ pub(super) struct Piece {
     pub(super) stride: u64,
 }
 
-impl Piece {
+impl G1Piece {
     /// Blocks side by side.
     pub(super) fn run(first: u64, place: u64, count: u64) -> Self {
         Self { first, place, count, per_unit: count, stride: count }
@@ -73,10 +73,10 @@ impl Piece {
 }
 
 /// Splits `pieces` wherever one goes over a place of `cuts` (rising), so that none has blocks on both sides.
-pub(super) fn cut(pieces: Vec<Piece>, cuts: &[u64]) -> Vec<Piece> {
+pub(super) fn cut(pieces: Vec<G1Piece>, cuts: &[u64]) -> Vec<G1Piece> {
     let mut out = Vec::with_capacity(pieces.len() + 2 * cuts.len());
     let mut cuts = cuts.iter().peekable();
-    let mut rest: Vec<Piece> = pieces.into_iter().rev().collect();
+    let mut rest: Vec<G1Piece> = pieces.into_iter().rev().collect();
     while let Some(piece) = rest.pop() {
         while cuts.next_if(|&&c| c <= piece.place).is_some() {}
         match cuts.peek().map(|&&c| piece.blocks_before(c)) {
@@ -88,7 +88,7 @@ pub(super) fn cut(pieces: Vec<Piece>, cuts: &[u64]) -> Vec<Piece> {
 }
 
 /// Of the blocks of `pieces` those from `from` to `to`, numbered from 0.
-pub(super) fn select(pieces: Vec<Piece>, from: u64, to: u64) -> Vec<Piece> {
+pub(super) fn select(pieces: Vec<G1Piece>, from: u64, to: u64) -> Vec<G1Piece> {
     let mut out = Vec::with_capacity(pieces.len() + 2);
     let mut unused = Vec::new();
     for piece in pieces {
@@ -117,12 +117,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn places(pieces: &[Piece]) -> Vec<(u64, u64)> {
+    fn places(pieces: &[G1Piece]) -> Vec<(u64, u64)> {
         pieces.iter().flat_map(|p| (0..p.count).map(|i| (p.first + i, p.place_of(i)))).collect()
     }
 
     /// Three of every five places, from place 20 on, 17 blocks.
-    const PIECE: Piece = Piece { first: 100, place: 20, count: 17, per_unit: 3, stride: 5 };
+    const PIECE: G1Piece = G1Piece { first: 100, place: 20, count: 17, per_unit: 3, stride: 5 };
 
     #[test]
     fn a_piece_knows_its_places_and_blocks() {
@@ -136,7 +136,7 @@ mod tests {
         #[test]
         fn cutting_moves_no_block(mut cuts in prop::collection::vec(0u64..60, 0..12)) {
             cuts.sort_unstable();
-            let whole = vec![Piece::run(90, 7, 10), PIECE];
+            let whole = vec![G1Piece::run(90, 7, 10), PIECE];
             let parts = cut(whole.clone(), &cuts);
             prop_assert_eq!(places(&parts), places(&whole));
             for part in &parts {
@@ -147,7 +147,7 @@ mod tests {
 
         #[test]
         fn selecting_keeps_what_is_wanted(from in 90u64..117, length in 1u64..30) {
-            let whole = vec![Piece::run(90, 7, 10), PIECE];
+            let whole = vec![G1Piece::run(90, 7, 10), PIECE];
             let to = (from + length).min(117);
             let kept = select(whole.clone(), from, to);
             let wanted: Vec<_> =

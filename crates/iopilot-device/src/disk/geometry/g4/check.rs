@@ -1,7 +1,7 @@
 //! What is wrong with a layout g4.
 
 use super::layout::{G4Child, G4Entry, G4Layout};
-use crate::disk::geometry::beyond;
+use crate::disk::geometry::track::beyond;
 use iopilot_block::InputError;
 
 /// Blocks that numbers in here may reach.

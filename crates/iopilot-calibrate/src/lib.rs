@@ -1,0 +1,15 @@
+//! From times that were measured on a drive to its description.
+//!
+//! [`replay`] and [`compare`] validate: they send measured requests to a drive's model and say how well the two agree.
+//! [`calibrate`](calibrate()) fits the description to the first part of a measurement, and predicts the rest.
+
+mod calibrate;
+mod validate;
+
+pub use calibrate::{
+    Calibration, PhaseFit, PhaseTracker, Predicted, Timed, calibrate, predict, replay_at_measured_times, timeline,
+};
+pub use validate::{
+    Errors, PartValidation, ReplayClock, Replayed, Validation, compare, demerit, demerit_of_quantiles, replay,
+    think_by_phase,
+};

@@ -1,0 +1,146 @@
+//! The least time of an access between two tracks, found by a search over the angle of the spindle.
+//!
+//! An access ends when its sector has passed under the head, in whichever revolution the arm was in time. If an access took
+//! `t`, the arm was not in time one revolution earlier. So the least time over all sectors of the track lies between `t` less
+//! a revolution and `t`. The next sector is chosen to pass in the middle of this interval, so that each access halves it
+//! (Worthington et al. 1995 take the minimum of many accesses).
+
+use super::angle::{median, wrap};
+use super::least::{Least, SUREST};
+use super::measurement::Measurement;
+use super::watch::{BLOCK, ProbedDevice};
+use iopilot_device::TimedDevice;
+use rand::Rng;
+
+/// A track of which the angle was measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FoundTrack {
+    /// Its first sector.
+    pub(super) first: u64,
+    /// Its sectors.
+    pub(super) sectors: u32,
+    /// The angle at which a block ends that starts at its first sector.
+    pub(super) angle: f64,
+}
+
+/// One access from a track to another.
+pub(super) fn step<D: TimedDevice>(
+    w: &mut ProbedDevice<D>,
+    from: FoundTrack,
+    to: FoundTrack,
+    least: &mut Least,
+) -> Result<(), D::Error> {
+    if least.is_known() {
+        return Ok(());
+    }
+    let last = |track: FoundTrack| u64::from(track.sectors).saturating_sub(BLOCK);
+    let angle = |track: FoundTrack, sector: u64| track.angle + sector as f64 / f64::from(track.sectors);
+    // Not near the end of the track, from where read-ahead would take the arm along.
+    let start = w.random.random_range(0..=last(from) * 4 / 5);
+    let sector = match least.goal() {
+        None => w.random.random_range(0..=last(to)),
+        Some(goal) => {
+            let turns = (goal + transfer(w.period, to)) / w.period;
+            let apart = (angle(from, start) + turns - to.angle).rem_euclid(1.0);
+            (apart * f64::from(to.sectors)) as u64
+        }
+    };
+    if sector > last(to) || w.miss(from.first + start)?.is_none() {
+        return Ok(());
+    }
+    let Some(time) = w.miss(to.first + sector)? else { return Ok(()) };
+    let turns = angle(to, sector) - angle(from, start);
+    learn(w, least, time, turns, to);
+    Ok(())
+}
+
+/// Learns from an access to `track` that took `time`, between two angles that are `turns` apart but for whole revolutions. An
+/// access whose time does not fit the angles was a hit, or did not end at its sector, and is ignored. The exact duration
+/// follows from the angles, not from `time`: on a live disk, a completion takes longer to arrive after a long wait, and all
+/// angles were measured after long waits.
+fn learn<D: TimedDevice>(w: &ProbedDevice<D>, least: &mut Least, time: f64, turns: f64, track: FoundTrack) {
+    const FAR: f64 = 0.02;
+    let off = wrap(time / w.period - turns);
+    if off.abs() < FAR {
+        least.learn(time - off * w.period - transfer(w.period, track));
+    }
+}
+
+/// The time in which a block passes, ns.
+pub(super) fn transfer(period: f64, track: FoundTrack) -> f64 {
+    period * BLOCK as f64 / f64::from(track.sectors)
+}
+
+/// The time of an access beside movement and transfer. Measured on a track where the arm already is, once read-ahead is over.
+/// `ahead` sectors are read ahead; `None` where they cover the tracks.
+pub(super) fn overhead<D: TimedDevice>(
+    w: &mut ProbedDevice<D>,
+    tracks: &[FoundTrack],
+    ahead: u64,
+) -> Result<Option<Measurement>, D::Error> {
+    const ACCESSES: usize = 500;
+    let mut least = w.least().sure(SUREST);
+    for _ in 0..ACCESSES {
+        if least.is_known() {
+            break;
+        }
+        let track = tracks[w.random.random_range(0..tracks.len())];
+        let free = BLOCK + ahead + BLOCK..u64::from(track.sectors).saturating_sub(BLOCK);
+        if free.is_empty() {
+            return Ok(None);
+        }
+        let mut sector = w.random.random_range(free.clone());
+        if w.miss(track.first)?.is_none() {
+            continue;
+        }
+        // The angle of the spindle follows from the read that just ended.
+        let (ended, period) = (w.now, w.period);
+        let turned = |now: f64| track.angle + (now - ended) / period;
+        // Read-ahead is over after two revolutions; then the sector is as far away as it is to be.
+        let turns = (least.goal().unwrap_or(period / 2.0) + transfer(period, track)) / period;
+        let issue = track.angle + sector as f64 / f64::from(track.sectors) - turns;
+        let wait = (3.0 + (issue - turned(w.now)).rem_euclid(1.0)) * period;
+        if w.is_noisy() {
+            // After a pause the path to a live disk is longer, as CPUs sleep. A cache hit wakes them without moving the arm;
+            // the read of the sector that is due then follows at once.
+            w.pause(wait - w.limit)?;
+            if w.miss(track.first)?.is_some() {
+                continue;
+            }
+            let apart = (turned(w.now) + turns - track.angle).rem_euclid(1.0);
+            sector = (apart * f64::from(track.sectors)) as u64;
+            if !free.contains(&sector) {
+                continue;
+            }
+        } else {
+            w.pause(wait)?;
+        }
+        let end = track.angle + sector as f64 / f64::from(track.sectors);
+        let issued = turned(w.now);
+        let time = w.read(track.first + sector, BLOCK)?;
+        learn(w, &mut least, time, end - issued, track);
+        // Where there are many tracks none of them is met again so soon.
+        if tracks.len() < 8 * w.evicting {
+            w.forget()?;
+        }
+    }
+    let Some(found) = least.measured().filter(|_| w.is_noisy()) else { return Ok(least.measured()) };
+    Ok(after_a_miss(w)?.map(|longer| Measurement { value: found.value + longer, ..found }))
+}
+
+/// How much longer than after a hit the way to a live disk is after a miss, which what the overhead is taken off follow: whatever is on it
+/// has waited meanwhile. By a hit after either, of the same block; `None` where there are none.
+fn after_a_miss<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Option<f64>, D::Error> {
+    const TIMES: usize = 200;
+    let mut times = [Vec::with_capacity(TIMES), Vec::with_capacity(TIMES)];
+    for _ in 0..TIMES {
+        let lba = w.anywhere();
+        if w.miss(lba)?.is_some() {
+            for times in &mut times {
+                times.push(w.read(lba, BLOCK)?);
+            }
+        }
+    }
+    let [after_miss, after_hit] = times.map(median);
+    Ok(after_miss.zip(after_hit).map(|(miss, hit)| miss - hit))
+}

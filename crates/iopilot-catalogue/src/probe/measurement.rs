@@ -1,0 +1,10 @@
+//! [`Measurement`]: a value and its error.
+
+/// A value with what it may be off by, in the same unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measurement {
+    /// The value.
+    pub value: f64,
+    /// Half of the range in which it lies, or a standard error.
+    pub uncertainty: f64,
+}

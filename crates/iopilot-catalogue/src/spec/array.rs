@@ -1,0 +1,216 @@
+//! [`ArraySpec`]: an array as a machine's `[array]` describes it.
+
+mod build;
+
+use serde::Deserialize;
+
+/// `[array]`: several disks of one kind behind a controller.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySpec {
+    /// The organisation.
+    pub level: LevelSpec,
+    /// The members: a name of the catalogue, or a TOML file.
+    pub disk: String,
+    /// Number of members.
+    pub members: u32,
+    /// Stripe unit; 64 where not given.
+    pub stripe_unit_kib: Option<u32>,
+    /// After how much of a member the parity moves on; the stripe unit where not given. RAID 5 and 6.
+    pub parity_stripe_unit_kib: Option<u32>,
+    /// Where the parity of successive stripes lies. RAID 5 and 6.
+    pub layout: Option<RotationSpec>,
+    /// Copies of each unit; for RAID 1 all members, else 2. RAID 1 and 1+0.
+    pub copies: Option<u32>,
+    /// Which members are copies of each other. RAID 1+0.
+    pub mirrors: Option<MirrorSpec>,
+    /// Which copy a read goes to. RAID 1 and 1+0.
+    pub copy_choice: Option<CopyChoiceSpec>,
+    /// Units of a stripe, parity included, that a known block design spreads over the members. Declustered.
+    pub group: Option<u32>,
+    /// A block design of one's own: the members of each stripe. Declustered.
+    pub design: Option<Vec<Vec<u32>>>,
+    /// Check units of a stripe, 1 or 2. Declustered.
+    pub checks: Option<u32>,
+    /// Read-modify-write where fewer than this many units of a stripe are written; whatever reads least where not
+    /// given.
+    pub read_modify_write_below: Option<u32>,
+    /// Requests that the controller takes at once.
+    #[serde(default = "default_queue_depth")]
+    pub queue_depth: u32,
+    /// Requests that each member is given at once; as many as it takes where not given.
+    pub member_queue_depth: Option<u32>,
+    /// Order in which requests beyond that are given to a member, a policy of
+    /// [`IoQueue`](iopilot_sched::IoQueue); as they came where not given.
+    pub member_scheduler: Option<String>,
+    /// Processing of a command.
+    #[serde(default)]
+    pub command_us: f64,
+    /// Data rate between host and controller, 10^6 bytes per second; no limit where not given.
+    pub bus_mb_s: Option<f64>,
+    /// Write-back cache; none where 0.
+    #[serde(default)]
+    pub nvram_mib: u32,
+    /// Whether the cache has its battery. Without, it is not used for writes.
+    #[serde(default = "default_battery")]
+    pub battery: bool,
+    /// Share of the cache in use above which it is destaged.
+    #[serde(default = "default_destage_above")]
+    pub destage_above: f64,
+    /// Share of the cache in use at which that ends; nine tenths of `destage_above` where not given.
+    pub destage_to: Option<f64>,
+    /// How long the host idles before all of the cache is destaged.
+    #[serde(default = "default_destage_idle_ms")]
+    pub destage_idle_ms: f64,
+    /// Destages at once; twice the members where not given.
+    pub destage_depth: Option<u32>,
+    /// Members that are lost from the start.
+    #[serde(default)]
+    pub failed: Vec<u32>,
+    /// Members that fail later.
+    #[serde(default)]
+    pub fails: Vec<FailureSpec>,
+    /// Whether failed members are rebuilt onto spares, and how.
+    pub rebuild: Option<RebuildSpec>,
+    /// Seed of the choice among equally good copies, and of the angles at which members begin.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn default_queue_depth() -> u32 {
+    256
+}
+
+fn default_battery() -> bool {
+    true
+}
+
+fn default_destage_above() -> f64 {
+    0.5
+}
+
+fn default_destage_idle_ms() -> f64 {
+    100.0
+}
+
+/// `level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum LevelSpec {
+    /// One member after the other.
+    #[serde(rename = "concatenated")]
+    Concatenated,
+    /// Striping.
+    #[serde(rename = "raid0")]
+    Raid0,
+    /// Copies.
+    #[serde(rename = "raid1")]
+    Raid1,
+    /// Striping over copies.
+    #[serde(rename = "raid1+0")]
+    Raid10,
+    /// Parity on the last member.
+    #[serde(rename = "raid4")]
+    Raid4,
+    /// Rotating parity.
+    #[serde(rename = "raid5")]
+    Raid5,
+    /// Rotating P and Q.
+    #[serde(rename = "raid6")]
+    Raid6,
+    /// Parity declustering.
+    #[serde(rename = "declustered")]
+    Declustered,
+}
+
+impl LevelSpec {
+    /// As people write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Concatenated => "concatenation",
+            Self::Raid0 => "RAID 0",
+            Self::Raid1 => "RAID 1",
+            Self::Raid10 => "RAID 1+0",
+            Self::Raid4 => "RAID 4",
+            Self::Raid5 => "RAID 5",
+            Self::Raid6 => "RAID 6",
+            Self::Declustered => "declustered parity",
+        }
+    }
+}
+
+/// `layout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RotationSpec {
+    /// See [`iopilot_device::Rotation::LeftSymmetric`].
+    LeftSymmetric,
+    /// See [`iopilot_device::Rotation::LeftAsymmetric`].
+    LeftAsymmetric,
+    /// See [`iopilot_device::Rotation::RightSymmetric`].
+    RightSymmetric,
+    /// See [`iopilot_device::Rotation::RightAsymmetric`].
+    RightAsymmetric,
+}
+
+/// `mirrors`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MirrorSpec {
+    /// See [`iopilot_device::MirrorOrder::Adjacent`].
+    Adjacent,
+    /// See [`iopilot_device::MirrorOrder::Halves`].
+    Halves,
+}
+
+/// `copy_choice`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyChoiceSpec {
+    /// See [`iopilot_device::CopyChoice::First`].
+    First,
+    /// See [`iopilot_device::CopyChoice::Random`].
+    Random,
+    /// See [`iopilot_device::CopyChoice::RoundRobin`].
+    RoundRobin,
+    /// See [`iopilot_device::CopyChoice::Nearest`].
+    Nearest,
+    /// See [`iopilot_device::CopyChoice::ShortestQueue`].
+    ShortestQueue,
+    /// See [`iopilot_device::CopyChoice::ShortestThenNearest`].
+    ShortestThenNearest,
+}
+
+/// One of `fails`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailureSpec {
+    /// Which member.
+    pub member: u32,
+    /// When, in seconds from the start.
+    pub at_s: f64,
+}
+
+/// `rebuild`.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildSpec {
+    /// Spare disks.
+    #[serde(default = "default_spares")]
+    pub spares: u32,
+    /// At most this many 10^6 bytes per second are written to a spare; no limit where not given.
+    pub rate_mb_s: Option<f64>,
+    /// How much is rebuilt at once.
+    #[serde(default = "default_chunk_kib")]
+    pub chunk_kib: u32,
+    /// From the failure to the start of the rebuild.
+    #[serde(default)]
+    pub delay_s: f64,
+}
+
+fn default_spares() -> u32 {
+    1
+}
+
+fn default_chunk_kib() -> u32 {
+    512
+}

@@ -1,0 +1,326 @@
+//! [`Drive`]: the complete drive of the SCSI era — buffer segments, read-ahead, fast writes, disconnection, on-board
+//! queue — as a pure state machine (Ganger B.2, DiskSim 4.0); and [`SingleDrive`], the same as a plain device.
+//!
+//! Three things go on at once: requests talk over the bus ([`link`]), the one arm does one access at a time
+//! ([`arm`], [`stream`]), and the segments of the buffer stand between them ([`choice`], [`segment`]). A drive acts
+//! when a command, a message or a burst ends, and when somebody waits for the medium; sectors and read-ahead cost no
+//! events.
+
+mod ahead;
+mod arm;
+mod arrive;
+mod choice;
+mod dozing;
+mod gate;
+mod link;
+mod model;
+mod out_of_turn;
+mod positions;
+mod round;
+mod segment;
+mod single;
+mod slot;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+pub use model::{
+    After, BusPolicy, DriveBufferModel, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads, Preseek,
+    ReadAheadRule, ReadModel, WriteModel,
+};
+pub use single::SingleDrive;
+
+use crate::{BlockTimes, Message, MessageKind, Signal, Target};
+use dozing::{Dozing, DozingRead};
+use iopilot_block::{Flags, Nanos, Op, Positions, RequestId};
+use iopilot_device::{Arm, DeviceRequest, SeekFloor, ServiceBreakdown};
+use iopilot_sched::IoQueue;
+use round::Round;
+use segment::Segments;
+use slot::{BusStage, CommandSlot, Media};
+use stream::MediaStream;
+
+/// A drive at the end of a bus.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    model: DriveModel,
+    /// What a block costs on the bus, ns.
+    block: BlockTimes,
+    slots: Vec<CommandSlot>,
+    vacant: Vec<usize>,
+    /// The slots in use, in order of arrival, without those that doze.
+    live: Vec<usize>,
+    dozing: Dozing,
+    /// Those that wait for the arm, in order of arrival; how many of them are writes.
+    pending: Vec<usize>,
+    waiting_writes: usize,
+    /// Chooses among them, unless they are served as they came.
+    queue: Option<Box<IoQueue>>,
+    /// For [`IoQueue::completed`].
+    also: Vec<RequestId>,
+    seek_floor: SeekFloor,
+    segments: Segments,
+    /// For the segments that a write makes out of date.
+    overlapping: Vec<usize>,
+    /// What the arm does.
+    stream: Option<MediaStream>,
+    /// What it waits for when it has read a track to its end.
+    round: Option<Round>,
+    /// Where it stands otherwise, and from when it can move, ns.
+    arm: Arm,
+    arm_free: f64,
+    /// The request that keeps the arm from others until it is done.
+    holder: Option<usize>,
+    /// The read-ahead that is not to be broken off ends before this block.
+    hold_to: u64,
+    /// When the last write to the medium ended, and behind which block.
+    wrote: (f64, u64),
+    /// What the request was whose completion was sent last.
+    last: Op,
+    /// Behind its last block.
+    last_end: u64,
+    /// Requests that are on the bus or hold it: commands, messages, bursts.
+    on_bus: u32,
+    /// The one that moves data or is about to.
+    link: Option<usize>,
+    /// The bus was asked for.
+    asked: bool,
+    arrivals: u64,
+    next: f64,
+}
+
+impl Drive {
+    /// A drive with its arm over cylinder 0 and nothing in its buffer, at time 0. A block costs on the bus what it
+    /// costs the drive, until [`Target::set_block_times`] says otherwise.
+    pub fn new(model: DriveModel) -> Self {
+        let depth = model.queue_depth.max(1) as usize + 1;
+        let cylinders = model.mechanics.geometry.cylinders();
+        Self {
+            block: model.bus.block_times,
+            slots: Vec::with_capacity(depth),
+            vacant: Vec::with_capacity(depth),
+            live: Vec::with_capacity(depth),
+            dozing: Dozing::default(),
+            pending: Vec::with_capacity(depth),
+            waiting_writes: 0,
+            queue: turn::queue_for(&model.queue, model.queue_depth, model.mechanics.geometry.capacity()),
+            also: Vec::new(),
+            seek_floor: SeekFloor::new(cylinders, |distance| model.mechanics.least_move_time(distance)),
+            segments: Segments::new(&model.buffer, model.read.sneaky_intermediate || model.write.prebuffering),
+            overlapping: Vec::new(),
+            stream: None,
+            round: None,
+            arm: Arm { cylinder: 0, head: 0 },
+            arm_free: 0.0,
+            holder: None,
+            hold_to: 0,
+            wrote: (f64::NEG_INFINITY, 0),
+            last: Op::Read,
+            last_end: 0,
+            on_bus: 0,
+            link: None,
+            asked: false,
+            arrivals: 0,
+            next: f64::INFINITY,
+            model,
+        }
+    }
+
+    /// Its parameters.
+    pub fn model(&self) -> &DriveModel {
+        &self.model
+    }
+
+    /// Turns the platters of an idle drive by some part of a revolution.
+    fn respin(&mut self, revolutions: f64) {
+        self.model.mechanics.respin(revolutions);
+    }
+
+    /// Blocks that were taken from the host and are not on the medium.
+    pub fn dirty_sectors(&self) -> u64 {
+        (0..self.segments.len()).map(|i| self.received_dirty(i)).sum()
+    }
+
+    /// Gives a request a slot.
+    fn enter(&mut self, request: DeviceRequest, stage: BusStage) -> usize {
+        self.arrivals += 1;
+        let durable = request.flags.intersects(Flags::FUA | Flags::PREFLUSH);
+        let slot = CommandSlot {
+            request,
+            stage,
+            media: Media::Waiting,
+            segment: None,
+            moved: 0,
+            arm_from: 0.0,
+            bus_from: 0.0,
+            dozes: false,
+            number: self.arrivals,
+            fast: self.model.write.fast != FastWrite::Off && !durable,
+            extra: false,
+            picked: false,
+            reselected: 0,
+            service: ServiceBreakdown::default(),
+            data_from: 0.0,
+        };
+        let i = self.vacant.pop().unwrap_or(self.slots.len());
+        if i == self.slots.len() {
+            self.slots.push(slot);
+        } else {
+            self.slots[i] = slot;
+        }
+        self.live.push(i);
+        self.on_bus += 1;
+        i
+    }
+
+    /// Takes request `i` off the list of those to whom something can happen, if that is so.
+    fn doze(&mut self, i: usize) {
+        let slot = &mut self.slots[i];
+        let waits = slot.stage == BusStage::Off && slot.media == Media::Waiting && slot.segment.is_none();
+        if waits && slot.request.op.transfers() {
+            slot.dozes = true;
+            self.dozing.add(slot.wanted(i));
+            self.live.retain(|&j| j != i);
+        }
+    }
+
+    /// Puts request `i` back on it.
+    fn rouse(&mut self, i: usize) {
+        if std::mem::take(&mut self.slots[i].dozes) {
+            self.dozing.remove(self.slots[i].wanted(i));
+            let number = self.slots[i].number;
+            let place = self.live.partition_point(|&j| self.slots[j].number < number);
+            self.live.insert(place, i);
+        }
+    }
+
+    /// Forgets a request.
+    fn leave(&mut self, i: usize, t: f64) {
+        self.finish_in_queue(i, t);
+        let slot = self.slots[i];
+        if let Some(s) = slot.segment {
+            self.let_go(s, &slot);
+        }
+        if self.holder == Some(i) {
+            self.holder = None;
+        }
+        self.live.retain(|&j| j != i);
+        self.vacant.push(i);
+    }
+
+    /// All that is due at `t`, in an order that does not depend on how the calls came.
+    fn run(&mut self, t: f64, out: &mut Vec<Signal>) {
+        self.sync(t);
+        self.go_on(t, out);
+    }
+
+    /// The same where the access under way has been brought up to `t`.
+    fn go_on(&mut self, t: f64, out: &mut Vec<Signal>) {
+        let mut at = 0;
+        while at < self.live.len() {
+            let i = self.live[at];
+            if self.due(i).is_some_and(|due| due <= t) {
+                self.fire(i, t, out);
+            }
+            // Firing takes nobody off the list.
+            at += 1;
+        }
+        self.settle(t, out);
+    }
+
+    /// Gives arm and bus to who waits for them, and finds when to act next.
+    fn settle(&mut self, t: f64, out: &mut Vec<Signal>) {
+        self.dispatch(t);
+        self.arbitrate(t, out);
+        self.next = self.next_time(t);
+    }
+
+    fn slot_of(&self, id: RequestId) -> Option<usize> {
+        self.live.iter().copied().find(|&i| self.slots[i].id() == id && self.slots[i].stage != BusStage::Gone)
+    }
+}
+
+impl Target for Drive {
+    fn submit(&mut self, request: DeviceRequest, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        self.sync(t);
+        let until = t + self.model.overheads.per_request;
+        let i = self.enter(request, BusStage::Command { until });
+        self.slots[i].service.overhead = Nanos(self.model.overheads.per_request as u64);
+        if until <= t {
+            self.arrive(i, t, out);
+        }
+        self.go_on(t, out);
+    }
+
+    fn granted(&mut self, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        self.sync(t);
+        self.asked = false;
+        self.reselect(t, out);
+        self.go_on(t, out);
+    }
+
+    fn acknowledged(&mut self, message: Message, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        self.sync(t);
+        if let Some(i) = self.slot_of(message.id) {
+            if self.slots[i].stage == BusStage::Sent(message.kind) {
+                self.heard(i, message.kind, t, out);
+            }
+        }
+        self.go_on(t, out);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        (self.next < f64::INFINITY).then(|| Nanos(self.next.ceil() as u64))
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Signal>) {
+        let t = now.0 as f64;
+        while self.next <= t {
+            let at = self.next;
+            self.run(at, out);
+            if self.next <= at {
+                // Something is due by less than a time can tell: let the clock pass it.
+                self.run(t, out);
+                break;
+            }
+        }
+    }
+
+    fn set_block_times(&mut self, times: BlockTimes) {
+        self.block = times;
+    }
+
+    fn own_block_times(&self) -> BlockTimes {
+        self.model.bus.block_times
+    }
+
+    fn service(&self, id: RequestId) -> ServiceBreakdown {
+        self.slot_of(id).map(|i| self.slots[i].service).unwrap_or_default()
+    }
+
+    fn capacity(&self) -> u64 {
+        self.model.mechanics.geometry.capacity()
+    }
+
+    fn positions(&self) -> Option<&dyn Positions> {
+        Some(self)
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.model.queue_depth
+    }
+}
+
+impl CommandSlot {
+    fn wanted(&self, i: usize) -> DozingRead {
+        DozingRead { slot: i, first: self.unmoved(), blocks: self.end() - self.unmoved(), read: self.is_read() }
+    }
+
+    fn message(&self, kind: MessageKind) -> Signal {
+        Signal::Message(Message { id: self.id(), kind })
+    }
+}

@@ -1,0 +1,27 @@
+//! Drives at the end of a bus, and what stands above them: controllers, their caches, buses (Ganger A.1.2, B.2;
+//! DiskSim 4.0).
+//!
+//! A [`Target`] speaks a SCSI-like protocol with its bus: command, ready, disconnect, reconnect, complete. [`Drive`] is
+//! one with mechanics, a segmented buffer and everything that DiskSim describes a drive with. A [`Subsystem`] joins
+//! targets, buses and controllers. [`SingleDrive`] and [`ControlledDrive`] make a [`Device`](iopilot_device::Device) of
+//! a drive.
+
+mod any_target;
+mod controlled;
+mod drive;
+mod subsystem;
+mod target;
+
+pub use any_target::AnyTarget;
+pub use controlled::ControlledDrive;
+pub use drive::{
+    After, BusPolicy, Drive, DriveBufferModel, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads,
+    Preseek, ReadAheadRule, ReadModel, SingleDrive, WriteModel,
+};
+pub use subsystem::{
+    AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, ControllerCacheModel,
+    ControllerCacheReport, ControllerIndex, ControllerModel, DeviceLimits, FlushPolicy, MemoryCacheModel, Ownership,
+    Prefetch, ReplacementPolicy, SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, SubsystemFault,
+    WriteScheme,
+};
+pub use target::{BlockTimes, Message, MessageKind, Signal, Target};

@@ -1,0 +1,225 @@
+//! [`CacheDevice`]: a device that caches another at the same addresses.
+
+use crate::subsystem::cache::runs::Runs;
+use crate::subsystem::cache::{CacheAccess, CacheAction, ControllerCacheReport, HostOperation, WriteScheme};
+use iopilot_block::{Nanos, Op};
+
+/// The parameters of a cache device. Sizes are in 512-byte blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CacheDeviceModel {
+    /// How many of the first blocks of the cached device are cached.
+    pub size: u64,
+    /// Larger requests are cut up before they come here; zero for no limit.
+    pub max_request: u32,
+    /// Whether what is written to the cache device is written to the cached one as well.
+    pub write_scheme: WriteScheme,
+    /// Dirty data are copied back when the cached device has been idle for this long.
+    pub idle_delay: Option<Nanos>,
+    /// The device that caches.
+    pub cache: usize,
+    /// The device that is cached.
+    pub cached: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AccessReason {
+    /// Reads a host's data.
+    Read(u32),
+    /// Copies what was read to the cache device.
+    Populate,
+    /// Writes a host's data; the word says whether it goes to the cache device.
+    Write(u32, bool),
+    /// Copies what was written to the cached device.
+    Through,
+    /// Copying back: reading.
+    BackRead,
+    /// Copying back: writing.
+    BackWrite,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct IssuedAccess {
+    reason: AccessReason,
+    lba: u64,
+    sectors: u32,
+    /// A host wrote some of these blocks after this access had begun: what it carries is out of date.
+    stale: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::subsystem) struct CacheDevice {
+    model: CacheDeviceModel,
+    valid: Runs,
+    dirty: Runs,
+    operations: Vec<Option<HostOperation>>,
+    accesses: Vec<Option<IssuedAccess>>,
+    free: Vec<u32>,
+    copying_back: bool,
+    report: ControllerCacheReport,
+}
+
+impl CacheDevice {
+    pub(in crate::subsystem) fn new(model: CacheDeviceModel) -> Self {
+        Self {
+            model,
+            valid: Runs::default(),
+            dirty: Runs::default(),
+            operations: Vec::new(),
+            accesses: Vec::new(),
+            free: Vec::new(),
+            copying_back: false,
+            report: ControllerCacheReport::default(),
+        }
+    }
+
+    pub(in crate::subsystem) fn model(&self) -> &CacheDeviceModel {
+        &self.model
+    }
+
+    pub(in crate::subsystem) fn report(&self) -> ControllerCacheReport {
+        self.report
+    }
+
+    pub(in crate::subsystem) fn begin(&mut self, host: HostOperation, out: &mut Vec<CacheAction>) {
+        let number = host.number as usize;
+        if number >= self.operations.len() {
+            self.operations.resize(number + 1, None);
+        }
+        self.operations[number] = Some(host);
+        if host.op != Op::Read {
+            self.report.writes += 1;
+            out.push(CacheAction::Transfer(host.number));
+            return;
+        }
+        self.report.reads += 1;
+        let end = host.lba + u64::from(host.sectors);
+        let hit = end < self.model.size && self.valid.contains(host.lba, end);
+        let device = if hit { self.model.cache } else { self.model.cached };
+        if hit {
+            self.report.read_hits += 1;
+        } else {
+            self.report.fills += 1;
+            self.report.filled += u64::from(host.sectors);
+        }
+        self.access(AccessReason::Read(host.number), device, host.lba, host.sectors, Op::Read, out);
+    }
+
+    pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+        let Some(host) = self.operations[number as usize] else { return };
+        if host.op == Op::Read {
+            self.operations[number as usize] = None;
+            out.extend([CacheAction::Reply(number), CacheAction::Forget(number)]);
+            return;
+        }
+        let end = host.lba + u64::from(host.sectors);
+        let inside = end < self.model.size;
+        self.overtake(host.lba, end);
+        if inside {
+            self.report.write_hits += 1;
+        } else {
+            // What the cache device holds of it is no longer true.
+            self.valid.remove(host.lba, end);
+            self.dirty.remove(host.lba, end);
+        }
+        let device = if inside { self.model.cache } else { self.model.cached };
+        self.access(AccessReason::Write(number, inside), device, host.lba, host.sectors, Op::Write, out);
+    }
+
+    pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+        let Some(access) = self.accesses[number as usize].take() else { return };
+        self.free.push(number);
+        let IssuedAccess { reason, lba, sectors, stale } = access;
+        let end = lba + u64::from(sectors);
+        match reason {
+            AccessReason::Read(operation) => {
+                if end < self.model.size && !stale && !self.valid.contains(lba, end) {
+                    self.access(AccessReason::Populate, self.model.cache, lba, sectors, Op::Write, out);
+                }
+                out.push(CacheAction::Transfer(operation));
+            }
+            AccessReason::Populate => {
+                if !stale {
+                    self.valid.insert(lba, end);
+                }
+            }
+            AccessReason::Write(operation, inside) => {
+                if inside {
+                    self.valid.insert(lba, end);
+                    self.dirty.insert(lba, end);
+                    if self.model.write_scheme == WriteScheme::WriteThrough {
+                        self.report.write_backs += 1;
+                        self.report.written_back += u64::from(sectors);
+                        self.access(AccessReason::Through, self.model.cached, lba, sectors, Op::Write, out);
+                    }
+                }
+                self.operations[operation as usize] = None;
+                out.extend([CacheAction::Reply(operation), CacheAction::Forget(operation)]);
+            }
+            AccessReason::Through => {
+                if !stale {
+                    self.dirty.remove(lba, end);
+                }
+            }
+            AccessReason::BackRead => {
+                self.report.write_backs += 1;
+                self.report.written_back += u64::from(sectors);
+                let access = IssuedAccess { reason: AccessReason::BackWrite, lba, sectors, stale };
+                self.begin_access(access, self.model.cached, Op::Write, out);
+            }
+            AccessReason::BackWrite => {
+                if !stale {
+                    self.dirty.remove(lba, end);
+                }
+                self.copying_back = false;
+                out.push(CacheAction::StillIdle(self.model.cached));
+            }
+        }
+    }
+
+    /// A host writes these blocks: what other accesses carry of them is out of date.
+    fn overtake(&mut self, from: u64, to: u64) {
+        for access in self.accesses.iter_mut().flatten() {
+            let writes = matches!(access.reason, AccessReason::Write(..));
+            access.stale |= !writes && access.lba < to && from < access.lba + u64::from(access.sectors);
+        }
+    }
+
+    /// Both devices have nothing to do: copies the first dirty run back.
+    pub(in crate::subsystem) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
+        if device != self.model.cached || self.copying_back {
+            return;
+        }
+        let Some((from, to)) = self.dirty.first() else { return };
+        // A whole run at once: the largest request is that of a host (DiskSim 4.0).
+        let sectors = (to - from).min(u64::from(u32::MAX)) as u32;
+        self.copying_back = true;
+        self.access(AccessReason::BackRead, self.model.cache, from, sectors, Op::Read, out);
+    }
+
+    fn access(
+        &mut self,
+        reason: AccessReason,
+        device: usize,
+        lba: u64,
+        sectors: u32,
+        op: Op,
+        out: &mut Vec<CacheAction>,
+    ) {
+        self.begin_access(IssuedAccess { reason, lba, sectors, stale: false }, device, op, out);
+    }
+
+    fn begin_access(&mut self, access: IssuedAccess, device: usize, op: Op, out: &mut Vec<CacheAction>) {
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.accesses[number as usize] = Some(access);
+                number
+            }
+            None => {
+                self.accesses.push(Some(access));
+                self.accesses.len() as u32 - 1
+            }
+        };
+        let IssuedAccess { lba, sectors, .. } = access;
+        out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors, op, through: false }));
+    }
+}

@@ -1,0 +1,415 @@
+//! [`MemoryCache`]: a controller's cache in memory, of lines with valid and dirty bits and locks.
+//!
+//! An operation locks the blocks it needs in rising order, allocating lines on its way; where it must wait it keeps
+//! what it has and is continued later. Operations are admitted only while the lines of all of them together fit the
+//! cache: so one that waits for a line waits for write-backs or for operations that can finish.
+
+use crate::subsystem::cache::lines::{CacheLines, Granule};
+use crate::subsystem::cache::{
+    CacheAccess, CacheAction, ControllerCacheReport, HostOperation, MemoryCacheModel, WriteScheme,
+};
+use iopilot_block::Op;
+use std::collections::VecDeque;
+
+/// Where an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OperationStage {
+    /// Waits until the lines of those before it leave room.
+    Admission,
+    /// Locks and fills.
+    Preparing,
+    /// Its data move between host and cache.
+    Transferring,
+    /// A fill or a store is under way.
+    Accessing,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct CacheOperation {
+    pub(super) host: HostOperation,
+    pub(super) stage: OperationStage,
+    /// First block and end, widened to whole bits.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Lock of each granule from `start` on, as far as it has come.
+    pub(super) held: Vec<Granule>,
+    /// Locks of blocks that a fill takes beyond those.
+    pub(super) extra: Vec<Granule>,
+    /// Write-backs it waits for.
+    pub(super) write_backs: u32,
+    pub(super) missed: bool,
+    /// How far a write has been stored.
+    stored: u64,
+    replied: bool,
+}
+
+/// Why an access was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AccessReason {
+    /// To bring data in for an operation.
+    Fill(u32),
+    /// To store an operation's data.
+    Store(u32),
+    /// To make room for an operation, which waits for it.
+    Room(u32),
+    /// Nobody waits for it.
+    Background,
+    /// A device was idle.
+    Idle,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct IssuedAccess {
+    reason: AccessReason,
+    pub(super) device: usize,
+    pub(super) lba: u64,
+    pub(super) sectors: u64,
+    locks: Vec<Granule>,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::subsystem) struct MemoryCache {
+    pub(super) model: MemoryCacheModel,
+    pub(super) lines: CacheLines,
+    /// By number; the controller's numbers are small and dense.
+    pub(super) operations: Vec<Option<CacheOperation>>,
+    accesses: Vec<Option<IssuedAccess>>,
+    free_accesses: Vec<u32>,
+    /// Operations before admission, in order.
+    admission: VecDeque<u32>,
+    /// Lines that admitted operations may need.
+    reserved: u64,
+    /// Operations that wait for any line to become free.
+    pub(super) line_waiters: VecDeque<u32>,
+    /// Operations to be continued.
+    pub(super) runnable: VecDeque<u32>,
+    /// Vectors to use again.
+    spare: Vec<(Vec<Granule>, Vec<Granule>)>,
+    pub(super) candidates: Vec<u32>,
+    /// The part of the lines that is looked through next for dirty data.
+    pub(super) flush_part: u32,
+    pub(super) report: ControllerCacheReport,
+}
+
+impl MemoryCache {
+    /// An empty cache; the model has no [`MemoryCacheModel::fault`].
+    pub(in crate::subsystem) fn new(model: MemoryCacheModel) -> Self {
+        Self {
+            lines: CacheLines::new(&model),
+            model,
+            operations: Vec::new(),
+            accesses: Vec::new(),
+            free_accesses: Vec::new(),
+            admission: VecDeque::new(),
+            reserved: 0,
+            line_waiters: VecDeque::new(),
+            runnable: VecDeque::new(),
+            spare: Vec::new(),
+            candidates: Vec::new(),
+            flush_part: 0,
+            report: ControllerCacheReport::default(),
+        }
+    }
+
+    pub(in crate::subsystem) fn model(&self) -> &MemoryCacheModel {
+        &self.model
+    }
+
+    pub(in crate::subsystem) fn report(&self) -> ControllerCacheReport {
+        self.report
+    }
+
+    pub(in crate::subsystem) fn begin(&mut self, host: HostOperation, out: &mut Vec<CacheAction>) {
+        let bits = u64::from(self.model.bit_granularity.max(1));
+        let start = host.lba - host.lba % bits;
+        let end = (host.lba + u64::from(host.sectors)).next_multiple_of(bits);
+        let (held, extra) = self.spare.pop().unwrap_or_default();
+        let operation = CacheOperation {
+            host,
+            stage: OperationStage::Admission,
+            start,
+            end,
+            held,
+            extra,
+            write_backs: 0,
+            missed: false,
+            stored: start,
+            replied: false,
+        };
+        let number = host.number as usize;
+        if number >= self.operations.len() {
+            self.operations.resize_with(number + 1, || None);
+        }
+        self.operations[number] = Some(operation);
+        if host.op == Op::Read {
+            self.report.reads += 1;
+        } else {
+            self.report.writes += 1;
+        }
+        self.admission.push_back(host.number);
+        self.run(out);
+    }
+
+    /// The data of `operation` have moved.
+    pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+        let Some(operation) = self.operations[number as usize].as_mut() else { return };
+        let write = operation.host.op != Op::Read;
+        let scheme = if operation.host.through { WriteScheme::Synchronous } else { self.model.write_scheme };
+        if self.model.size == 0 {
+            if write {
+                operation.stage = OperationStage::Accessing;
+                self.store(number, out);
+            } else {
+                self.finish(number, out);
+            }
+            return;
+        }
+        self.use_lines(number);
+        if !write {
+            self.finish(number, out);
+        } else if scheme == WriteScheme::WriteBack {
+            self.mark_written(number, true);
+            self.finish(number, out);
+        } else {
+            self.mark_written(number, false);
+            self.share_locks(number);
+            if let Some(operation) = self.operations[number as usize].as_mut() {
+                operation.stage = OperationStage::Accessing;
+                if scheme == WriteScheme::WriteThrough {
+                    operation.replied = true;
+                    out.push(CacheAction::Reply(number));
+                }
+            }
+            self.store(number, out);
+        }
+        self.run(out);
+    }
+
+    /// An access has ended.
+    pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+        let Some(access) = self.accesses[number as usize].take() else { return };
+        self.free_accesses.push(number);
+        for &granule in &access.locks {
+            self.lines.unlock(granule, &mut self.runnable);
+        }
+        match access.reason {
+            AccessReason::Fill(operation) => self.filled(operation, &access, out),
+            AccessReason::Store(operation) => self.store(operation, out),
+            AccessReason::Room(operation) => {
+                if let Some(o) = self.operations[operation as usize].as_mut() {
+                    o.write_backs -= 1;
+                    if o.write_backs == 0 {
+                        self.runnable.push_back(operation);
+                    }
+                }
+            }
+            AccessReason::Background => {}
+            AccessReason::Idle => out.push(CacheAction::StillIdle(access.device)),
+        }
+        self.run(out);
+    }
+
+    /// Continues whatever can be.
+    pub(super) fn run(&mut self, out: &mut Vec<CacheAction>) {
+        loop {
+            while let Some(&number) = self.admission.front() {
+                if !self.admit(number) {
+                    break;
+                }
+                self.admission.pop_front();
+                self.runnable.push_back(number);
+            }
+            // Those that waited for a line look again whenever something else has moved.
+            self.runnable.append(&mut self.line_waiters);
+            let Some(number) = self.runnable.pop_front() else { return };
+            let mut moved = self.proceed(number, out);
+            while let Some(number) = self.runnable.pop_front() {
+                moved |= self.proceed(number, out);
+            }
+            if !moved && self.runnable.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn admit(&mut self, number: u32) -> bool {
+        let Some(operation) = self.operations[number as usize].as_mut() else { return true };
+        if self.model.size > 0 {
+            let need = lines_of(operation.start, operation.end, self.model.line_size());
+            if self.reserved > 0 && self.reserved + need > self.lines.len() as u64 {
+                return false;
+            }
+            self.reserved += need;
+        }
+        operation.stage = OperationStage::Preparing;
+        true
+    }
+
+    /// Continues an operation; whether it got any further.
+    fn proceed(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
+        let Some(operation) = self.operations[number as usize].as_ref() else { return false };
+        if operation.stage != OperationStage::Preparing || operation.write_backs > 0 {
+            return false;
+        }
+        if self.model.size == 0 {
+            return self.pass_through(number, out);
+        }
+        let before = operation.held.len();
+        let ready = self.prepare(number, out);
+        if !ready {
+            // It waits: for a lock, a line, a fill or a write-back.
+            return self.operations[number as usize]
+                .as_ref()
+                .is_some_and(|o| o.held.len() > before || o.write_backs > 0);
+        }
+        if let Some(operation) = self.operations[number as usize].as_mut() {
+            operation.stage = OperationStage::Transferring;
+            if !operation.missed {
+                let hits = if operation.host.op == Op::Read {
+                    &mut self.report.read_hits
+                } else {
+                    &mut self.report.write_hits
+                };
+                *hits += 1;
+                out.push(CacheAction::Hit(number));
+            }
+        }
+        out.push(CacheAction::Transfer(number));
+        true
+    }
+
+    /// Without a cache, data only pass.
+    fn pass_through(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
+        let Some(operation) = self.operations[number as usize].as_mut() else { return false };
+        if operation.host.op == Op::Read && !operation.missed {
+            operation.missed = true;
+            operation.stage = OperationStage::Accessing;
+            let HostOperation { device, lba, sectors, .. } = operation.host;
+            self.report.fills += 1;
+            self.report.filled += u64::from(sectors);
+            self.access(AccessReason::Fill(number), device, lba, u64::from(sectors), Op::Read, Vec::new(), out);
+        } else {
+            operation.stage = OperationStage::Transferring;
+            out.push(CacheAction::Transfer(number));
+        }
+        true
+    }
+
+    /// Sends the next part of a write to the device, or ends it.
+    fn store(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+        let Some(operation) = self.operations[number as usize].as_mut() else { return };
+        let size = self.model.line_size();
+        let (device, from) = (operation.host.device, operation.stored);
+        if from >= operation.end {
+            self.finish(number, out);
+            return;
+        }
+        let mut to = operation.end;
+        if self.model.size > 0 {
+            if self.model.line_by_line {
+                to = to.min(from - from % size + size);
+            } else if self.model.max_gather > 0 {
+                to = to.min((from / size + u64::from(self.model.max_gather) + 1) * size);
+            }
+        }
+        operation.stored = to;
+        self.report.write_backs += 1;
+        self.report.written_back += to - from;
+        self.access(AccessReason::Store(number), device, from, to - from, Op::Write, Vec::new(), out);
+    }
+
+    /// Every line of the operation was used.
+    fn use_lines(&mut self, number: u32) {
+        let Some(operation) = self.operations[number as usize].as_ref() else { return };
+        let mut last = None;
+        for granule in &operation.held {
+            if last != Some(granule.line) {
+                self.lines.touch(granule.line);
+                last = Some(granule.line);
+            }
+        }
+    }
+
+    fn mark_written(&mut self, number: u32, dirty: bool) {
+        let Some(operation) = self.operations[number as usize].as_ref() else { return };
+        let size = self.model.line_size();
+        let mut at = operation.start;
+        while at < operation.end {
+            let stop = operation.end.min(at - at % size + size);
+            if let Some(line) = self.lines.find(operation.host.device, at) {
+                let (_, first) = self.lines.place(line);
+                let blocks = (at - first) as usize..(stop - first) as usize;
+                self.lines.valid.set(line as usize, blocks.clone(), true);
+                if dirty {
+                    self.lines.dirty.set(line as usize, blocks, true);
+                }
+            }
+            at = stop;
+        }
+    }
+
+    fn share_locks(&mut self, number: u32) {
+        let Some(operation) = self.operations[number as usize].as_mut() else { return };
+        for granule in &mut operation.held {
+            *granule = self.lines.downgrade(*granule, &mut self.runnable);
+        }
+    }
+
+    /// The operation is done: its locks and its lines' places are free.
+    fn finish(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+        let Some(mut operation) = self.operations[number as usize].take() else { return };
+        for granule in operation.held.drain(..) {
+            self.lines.unlock(granule, &mut self.runnable);
+        }
+        if self.model.size > 0 {
+            self.reserved -= lines_of(operation.start, operation.end, self.model.line_size());
+        }
+        if !operation.replied {
+            out.push(CacheAction::Reply(number));
+        }
+        out.push(CacheAction::Forget(number));
+        self.spare.push((operation.held, operation.extra));
+        self.run(out);
+    }
+
+    /// Makes an access, with locks to be given back at its end.
+    #[expect(clippy::too_many_arguments)]
+    pub(super) fn access(
+        &mut self,
+        reason: AccessReason,
+        device: usize,
+        lba: u64,
+        sectors: u64,
+        op: Op,
+        locks: Vec<Granule>,
+        out: &mut Vec<CacheAction>,
+    ) {
+        let access = IssuedAccess { reason, device, lba, sectors, locks };
+        let through = match reason {
+            AccessReason::Store(operation) => {
+                self.operations[operation as usize].as_ref().is_some_and(|o| o.host.through)
+            }
+            _ => false,
+        };
+        let number = match self.free_accesses.pop() {
+            Some(number) => {
+                self.accesses[number as usize] = Some(access);
+                number
+            }
+            None => {
+                self.accesses.push(Some(access));
+                self.accesses.len() as u32 - 1
+            }
+        };
+        out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors: sectors as u32, op, through }));
+    }
+
+    pub(super) fn count_write_back(&mut self, blocks: u64) {
+        self.report.write_backs += 1;
+        self.report.written_back += blocks;
+    }
+}
+
+fn lines_of(start: u64, end: u64, size: u64) -> u64 {
+    (end - 1) / size - start / size + 1
+}
