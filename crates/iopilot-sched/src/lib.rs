@@ -105,12 +105,12 @@ registry::schedulers! {
     SstfCyl(QueueScheduler<CylinderTunables>), "sstf-cyl", Positional [], "shortest seek time first, by distance in cylinders", CylinderTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SstfCyl, env);
     VscanCyl(QueueScheduler<VscanCylTunables>), "vscan-cyl", Positional [], "V(R) by cylinder: nearest first, with a penalty for reversing", VscanCylTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::VscanCyl, env);
     Sptf(QueueScheduler<PositionTunables>), "sptf", Positional [], "shortest positioning time first: seek and rotation", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Sptf, env);
-    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Spctf, env);
+    Spctf(QueueScheduler<PositionTunables>), "spctf", Positional [], "shortest positioning time first, with the disk's cache considered", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Spctf, env);
     Satf(QueueScheduler<PositionTunables>), "satf", Positional [], "shortest access time first: seek, rotation and transfer", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Satf, env);
-    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF, positioning time less a share of the wait", AgedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Asptf, env);
-    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF, positioning time shrinking with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Wptf, env);
-    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of the nearly shortest the least seek", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfSeekWeight, env);
-    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of the nearly shortest the most rotation", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfRotWeight, env);
+    AgedSptf(QueueScheduler<AgedTunables>), "aged-sptf", Positional [], "SPTF with a share of the wait subtracted from the positioning time", AgedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Asptf, env);
+    WeightedSptf(QueueScheduler<WeightedTunables>), "weighted-sptf", Positional [], "SPTF with a positioning time that shrinks with the wait", WeightedTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Wptf, env);
+    SptfSw(QueueScheduler<SlackTunables>), "sptf-sw", Positional [], "SPTF, of nearly equal times the one with the shortest seek", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfSeekWeight, env);
+    SptfRw(QueueScheduler<SlackTunables>), "sptf-rw", Positional [], "SPTF, of nearly equal times the one with the longest rotation", SlackTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::SptfRotWeight, env);
     Tsps(QueueScheduler<PositionTunables>), "tsps", Positional [], "batches of eight, each on the shortest tour", PositionTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::Tsps, env);
     IoQueue(QueueScheduler<IoQueueTunables>), "ioqueue", Positional [], "any of DiskSim's 28 policies, with its queues and schemes", IoQueueTunables::SPECS, |env| QueueScheduler::new(IoQueuePolicy::CycleLbn, env);
 }

@@ -80,7 +80,7 @@ pub struct Prio {
 
 impl Prio {
     /// What it does, in one line.
-    pub const SUMMARY: &'static str = "around any scheduler: first what somebody waits for";
+    pub const SUMMARY: &'static str = "around any scheduler: requests that a process waits for go first";
 
     /// Lists around `inside`, which was built for `env` and is empty.
     pub(crate) fn new(inside: AnyScheduler, env: &Environment) -> Self {
