@@ -1,4 +1,4 @@
-//! [`Candidate`]: what is tried.
+//! [`TrialCandidate`]: what is tried.
 
 use iopilot_block::Nanos;
 use iopilot_device::Device;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// What is tried: a scheduler, and what is above it.
 #[derive(Clone, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct TrialCandidate {
     pub(crate) scheduler: SchedulerSpec,
     /// The cache above the block layer.
     pub(crate) redcap: Option<RedcapSpec>,
@@ -23,7 +23,7 @@ pub(crate) struct Candidate {
     pub(crate) keeps_disk: bool,
 }
 
-impl Candidate {
+impl TrialCandidate {
     /// A scheduler, and a cache that leaves nothing alone, or none.
     pub(crate) const fn new(scheduler: SchedulerSpec, redcap: Option<RedcapSpec>) -> Self {
         Self { scheduler, redcap, contents: None, off: Vec::new(), keeps_disk: false }

@@ -1,6 +1,6 @@
-//! [`Check`]: what one check saw and decided.
+//! [`SchedulerCheck`]: what one check saw and decided.
 
-use crate::judge::Reason;
+use crate::judge::DecisionReason;
 use serde::{Deserialize, Serialize};
 
 /// What a candidate would have cost.
@@ -17,7 +17,7 @@ pub struct CandidateCost {
 
 /// One check: what it saw and what it decided. The audit file records it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
+pub struct SchedulerCheck {
     /// When, in seconds.
     pub at_s: f64,
     /// Requests collected since the check before.
@@ -43,12 +43,12 @@ pub struct Check {
     pub decision: String,
     /// Why.
     #[serde(flatten)]
-    pub reason: Reason,
+    pub reason: DecisionReason,
     /// The same in words.
     pub why: String,
 }
 
-impl Check {
+impl SchedulerCheck {
     /// Whether the scheduler is to be changed.
     pub fn changes(&self) -> bool {
         self.decision != self.scheduler
@@ -56,7 +56,7 @@ impl Check {
 
     /// Whether the scheduler in use is to be reinstalled, with nothing learned.
     pub fn renews(&self) -> bool {
-        matches!(self.reason, Reason::Astray { .. })
+        matches!(self.reason, DecisionReason::Degraded { .. })
     }
 
     /// Whether there is something to carry out.

@@ -1,11 +1,11 @@
 //! [`ExtendedTrial`]: a short window whose processes go on as they did, until the trial is long enough.
 
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::objective::{Costing, Objective};
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
-use crate::rig::{Trial, Tried};
 use crate::tag_waits::ready_times;
+use crate::trial_runner::{Trial, Tried};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sim::{RequestOutcome, RunConfig};
@@ -107,7 +107,7 @@ impl<'a> ExtendedTrial<'a> {
     pub(crate) fn trial<D: Device>(
         &self,
         device: D,
-        candidate: &Candidate,
+        candidate: &TrialCandidate,
         config: &RunConfig,
         start: Nanos,
         costing: Costing,

@@ -1,6 +1,6 @@
 //! [`fly`]: the autopilot on a simulated disk, in virtual time.
 
-use crate::check::Check;
+use crate::check::SchedulerCheck;
 use crate::pilot::{Pilot, PilotConfig};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
@@ -22,9 +22,9 @@ pub struct FlightPlan {
 
 /// A flight that is over.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub struct FlightResult {
     /// Every check, in order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<SchedulerCheck>,
     /// The total time of all changes of scheduler, draining included.
     pub changing: Nanos,
     /// The results of the run, with the pilot in control.
@@ -43,8 +43,8 @@ pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,
     plan: &FlightPlan,
-    on_check: impl FnMut(&Check) -> Result<(), E>,
-) -> Result<Flight, E> {
+    on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
+) -> Result<FlightResult, E> {
     if let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) {
         let expected = "an algorithm that decides by itself, such as v2: here the autopilot decides for the scheduler";
         return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
@@ -66,8 +66,8 @@ pub fn fly_session<S, D, M, E>(
     mut pilot: Pilot<M>,
     interval: Nanos,
     mut learn: impl FnMut(&mut D, &mut M),
-    mut on_check: impl FnMut(&Check) -> Result<(), E>,
-) -> Result<Flight, E>
+    mut on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
+) -> Result<FlightResult, E>
 where
     S: Source,
     D: Device,
@@ -80,7 +80,7 @@ where
         window.append(&mut session.take_completed());
         learn(session.device_mut(), pilot.model_mut());
         if let Some(took) = session.take_changed() {
-            if !checks.last().is_some_and(Check::renews) {
+            if !checks.last().is_some_and(SchedulerCheck::renews) {
                 pilot.changed(pending, took);
             }
             changing += took;
@@ -107,5 +107,5 @@ where
     changing += session.take_changed().unwrap_or_default();
     let (mut report, _) = session.finish();
     report.scheduler = "dads".to_owned();
-    Ok(Flight { checks, changing, report })
+    Ok(FlightResult { checks, changing, report })
 }

@@ -1,6 +1,6 @@
-//! [`Judge`]: whether another scheduler is worth the change (GF 4.4.3).
+//! [`ChangeJudge`]: whether another scheduler is worth the change (GF 4.4.3).
 
-use crate::limiter::{Limit, Limiter};
+use crate::limiter::{ChangeLimit, Limiter};
 use serde::{Deserialize, Serialize};
 
 /// When to change.
@@ -46,7 +46,7 @@ pub struct Situation<'a> {
 /// Why a decision was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum Reason {
+pub enum DecisionReason {
     /// Nothing was served: there is nothing to compare.
     Idle,
     /// Processes started or exited: a window with parts of two loads represents neither.
@@ -83,7 +83,8 @@ pub enum Reason {
         measured: f64,
     },
     /// The scheduler in use has degraded: it costs more than twice its own trial. It is reinstalled.
-    Astray {
+    #[serde(alias = "astray")]
+    Degraded {
         /// How many times its trial's cost.
         times: f64,
     },
@@ -100,19 +101,19 @@ pub enum Reason {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// The scheduler stays.
-    Keep(Reason),
+    Keep(DecisionReason),
     /// Another takes its place.
     Change {
         /// Which candidate.
         to: usize,
         /// Why.
-        reason: Reason,
+        reason: DecisionReason,
     },
 }
 
 /// Decides, check after check.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct ChangeJudge {
     rule: Rule,
     limiter: Limiter,
     /// The candidate that would be in use if the default were not pinned. The thesis' virtual disks go on changing their
@@ -120,7 +121,7 @@ pub struct Judge {
     would_be: Option<usize>,
 }
 
-impl Judge {
+impl ChangeJudge {
     /// A judge before its first check.
     pub fn new(rule: Rule) -> Self {
         Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks), would_be: None }
@@ -135,7 +136,7 @@ impl Judge {
     /// first is best. A check without requests does not count.
     pub fn check(&mut self, situation: &Situation<'_>) -> Decision {
         let Some(&present) = situation.costs.get(situation.current).filter(|cost| **cost > 0.0) else {
-            return Decision::Keep(Reason::Idle);
+            return Decision::Keep(DecisionReason::Idle);
         };
         let best = (0..situation.costs.len())
             .min_by(|&a, &b| situation.costs[a].total_cmp(&situation.costs[b]))
@@ -146,48 +147,50 @@ impl Judge {
         };
         let limit = self.limiter.check(wish.is_ok());
         self.would_be = match limit {
-            Limit::Free | Limit::Pinned { left: 0 } => None,
-            Limit::Pin => Some(best),
-            Limit::Pinned { .. } if wish.is_ok() => Some(best),
-            Limit::Pinned { .. } => self.would_be,
+            ChangeLimit::Free | ChangeLimit::Pinned { left: 0 } => None,
+            ChangeLimit::Pin => Some(best),
+            ChangeLimit::Pinned { .. } if wish.is_ok() => Some(best),
+            ChangeLimit::Pinned { .. } => self.would_be,
         };
         match limit {
-            Limit::Free => match wish {
+            ChangeLimit::Free => match wish {
                 Ok(reason) => Decision::Change { to: best, reason },
                 Err(reason) => Decision::Keep(reason),
             },
-            Limit::Pin if situation.default == situation.current => Decision::Keep(Reason::TooManyChanges),
-            Limit::Pin => Decision::Change { to: situation.default, reason: Reason::TooManyChanges },
-            // Another scheduler than the default may be in use: somebody else changed it, or a change failed.
-            Limit::Pinned { left } if situation.default != situation.current => {
-                Decision::Change { to: situation.default, reason: Reason::Pinned { left } }
+            ChangeLimit::Pin if situation.default == situation.current => {
+                Decision::Keep(DecisionReason::TooManyChanges)
             }
-            Limit::Pinned { left } => Decision::Keep(Reason::Pinned { left }),
+            ChangeLimit::Pin => Decision::Change { to: situation.default, reason: DecisionReason::TooManyChanges },
+            // Another scheduler than the default may be in use: somebody else changed it, or a change failed.
+            ChangeLimit::Pinned { left } if situation.default != situation.current => {
+                Decision::Change { to: situation.default, reason: DecisionReason::Pinned { left } }
+            }
+            ChangeLimit::Pinned { left } => Decision::Keep(DecisionReason::Pinned { left }),
         }
     }
 
     /// Whether the rule, without its limit on changes in a row, would change to `best`; and why or why not.
-    fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<Reason, Reason> {
+    fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<DecisionReason, DecisionReason> {
         let cost = situation.costs[best];
         let gain = 1.0 - cost / present;
         if best == situation.current || gain <= 0.0 {
-            return Err(Reason::Best);
+            return Err(DecisionReason::Best);
         }
         if cost + situation.change >= (1.0 - self.rule.margin) * present {
-            return Err(Reason::TooSmall { gain });
+            return Err(DecisionReason::TooSmall { gain });
         }
         if let Some(bound) = self.rule.max_error {
             if situation.error.is_none_or(|error| error.abs() > bound) {
-                return Err(Reason::ModelOff { error: situation.error });
+                return Err(DecisionReason::ModelOff { error: situation.error });
             }
         }
         if let Some(wanted) = self.rule.confidence {
             let confidence = (situation.confidence)(best);
             if confidence.is_none_or(|sure| sure < wanted) {
-                return Err(Reason::NotSure { gain, confidence });
+                return Err(DecisionReason::NotSure { gain, confidence });
             }
         }
-        Ok(Reason::Better { gain })
+        Ok(DecisionReason::Better { gain })
     }
 }
 
@@ -200,17 +203,17 @@ mod tests {
     }
 
     fn check(rule: Rule, situation: &Situation<'_>) -> Decision {
-        Judge::new(rule).check(situation)
+        ChangeJudge::new(rule).check(situation)
     }
 
     #[test]
     fn equation_4_2() {
         let decide = |new: f64, change: f64| check(Rule::THESIS, &situation(&[1.0, new], 0, change));
-        assert!(matches!(decide(0.94, 0.0), Decision::Change { to: 1, reason: Reason::Better { .. } }));
-        assert!(matches!(decide(0.95, 0.0), Decision::Keep(Reason::TooSmall { .. })), "less, not equal");
-        assert!(matches!(decide(0.90, 0.05), Decision::Keep(Reason::TooSmall { .. })));
+        assert!(matches!(decide(0.94, 0.0), Decision::Change { to: 1, reason: DecisionReason::Better { .. } }));
+        assert!(matches!(decide(0.95, 0.0), Decision::Keep(DecisionReason::TooSmall { .. })), "less, not equal");
+        assert!(matches!(decide(0.90, 0.05), Decision::Keep(DecisionReason::TooSmall { .. })));
         assert!(matches!(decide(0.90, 0.04), Decision::Change { to: 1, .. }));
-        assert_eq!(decide(1.2, 0.0), Decision::Keep(Reason::Best));
+        assert_eq!(decide(1.2, 0.0), Decision::Keep(DecisionReason::Best));
     }
 
     #[test]
@@ -221,17 +224,17 @@ mod tests {
 
     #[test]
     fn an_idle_disk_decides_nothing() {
-        let mut judge = Judge::new(Rule { changes_in_a_row: 2, ..Rule::THESIS });
+        let mut judge = ChangeJudge::new(Rule { changes_in_a_row: 2, ..Rule::THESIS });
         assert!(matches!(judge.check(&situation(&[2.0, 1.0], 0, 0.0)), Decision::Change { .. }));
-        assert_eq!(judge.check(&situation(&[0.0, 0.0], 1, 0.0)), Decision::Keep(Reason::Idle));
+        assert_eq!(judge.check(&situation(&[0.0, 0.0], 1, 0.0)), Decision::Keep(DecisionReason::Idle));
         // The row of changes goes on.
         let pin = judge.check(&situation(&[1.0, 2.0], 1, 0.0));
-        assert_eq!(pin, Decision::Change { to: 0, reason: Reason::TooManyChanges });
+        assert_eq!(pin, Decision::Change { to: 0, reason: DecisionReason::TooManyChanges });
     }
 
     #[test]
     fn after_five_changes_in_a_row_the_default_stays_until_seven_checks_agree() {
-        let mut judge = Judge::new(Rule::THESIS);
+        let mut judge = ChangeJudge::new(Rule::THESIS);
         let mut current = 1;
         for _ in 0..4 {
             let mut costs = [2.0, 2.0, 2.0];
@@ -239,18 +242,28 @@ mod tests {
             costs[better] = 1.0;
             assert_eq!(
                 judge.check(&situation(&costs, current, 0.0)),
-                Decision::Change { to: better, reason: Reason::Better { gain: 0.5 } }
+                Decision::Change { to: better, reason: DecisionReason::Better { gain: 0.5 } }
             );
             current = better;
         }
         let change = situation(&[2.0, 2.0, 1.0], 1, 0.0);
-        assert_eq!(judge.check(&change), Decision::Change { to: 0, reason: Reason::TooManyChanges });
+        assert_eq!(judge.check(&change), Decision::Change { to: 0, reason: DecisionReason::TooManyChanges });
         let tempting = situation(&[2.0, 1.0, 2.0], 0, 0.0);
-        assert_eq!(judge.check(&tempting), Decision::Keep(Reason::Pinned { left: 7 }), "from 2, which would be in use");
-        assert_eq!(judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left: 7 }));
+        assert_eq!(
+            judge.check(&tempting),
+            Decision::Keep(DecisionReason::Pinned { left: 7 }),
+            "from 2, which would be in use"
+        );
+        assert_eq!(
+            judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)),
+            Decision::Keep(DecisionReason::Pinned { left: 7 })
+        );
         // That one is the better from now on changes nothing, and ends it.
         for left in (0..7).rev() {
-            assert_eq!(judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left }));
+            assert_eq!(
+                judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)),
+                Decision::Keep(DecisionReason::Pinned { left })
+            );
         }
         assert!(matches!(judge.check(&tempting), Decision::Change { to: 1, .. }));
     }
@@ -263,9 +276,9 @@ mod tests {
             check(Rule::GUARDED, &situation)
         };
         assert!(matches!(with(Some(0.97), Some(-0.1)), Decision::Change { .. }));
-        assert!(matches!(with(Some(0.90), Some(0.1)), Decision::Keep(Reason::NotSure { .. })));
-        assert!(matches!(with(None, Some(0.1)), Decision::Keep(Reason::NotSure { confidence: None, .. })));
-        assert!(matches!(with(Some(1.0), Some(-0.3)), Decision::Keep(Reason::ModelOff { .. })));
-        assert!(matches!(with(Some(1.0), None), Decision::Keep(Reason::ModelOff { error: None })));
+        assert!(matches!(with(Some(0.90), Some(0.1)), Decision::Keep(DecisionReason::NotSure { .. })));
+        assert!(matches!(with(None, Some(0.1)), Decision::Keep(DecisionReason::NotSure { confidence: None, .. })));
+        assert!(matches!(with(Some(1.0), Some(-0.3)), Decision::Keep(DecisionReason::ModelOff { .. })));
+        assert!(matches!(with(Some(1.0), None), Decision::Keep(DecisionReason::ModelOff { error: None })));
     }
 }

@@ -2,7 +2,7 @@
 
 /// Whether changes are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum ChangeLimit {
     /// Changes are allowed.
     Free,
     /// There were too many in a row: the default is put in place, and stays.
@@ -33,21 +33,21 @@ impl Limiter {
 
     /// Counts a check that would change the scheduler, or would not. Returns whether it may; a release holds from the next
     /// check on.
-    pub fn check(&mut self, would_change: bool) -> Limit {
+    pub fn check(&mut self, would_change: bool) -> ChangeLimit {
         if let Some(quiet) = &mut self.pinned {
             *quiet = if would_change { 0 } else { *quiet + 1 };
             let left = self.quiet.saturating_sub(*quiet);
             if left == 0 {
                 (self.pinned, self.in_a_row) = (None, 0);
             }
-            return Limit::Pinned { left };
+            return ChangeLimit::Pinned { left };
         }
         self.in_a_row = if would_change { self.in_a_row + 1 } else { 0 };
         if self.in_a_row >= self.changes {
             (self.pinned, self.in_a_row) = (Some(0), 0);
-            return Limit::Pin;
+            return ChangeLimit::Pin;
         }
-        Limit::Free
+        ChangeLimit::Free
     }
 }
 
@@ -59,24 +59,24 @@ mod tests {
     #[test]
     fn five_changes_in_a_row_pin_the_default_and_seven_quiet_checks_release_it() {
         let mut limiter = Limiter::new(5, 7);
-        let free: Vec<Limit> = (0..4).map(|_| limiter.check(true)).collect();
-        assert_eq!(free, [Limit::Free; 4]);
-        assert_eq!(limiter.check(true), Limit::Pin);
-        assert_eq!(limiter.check(true), Limit::Pinned { left: 7 });
-        let quiet: Vec<Limit> = (0..6).map(|_| limiter.check(false)).collect();
-        assert_eq!(quiet.last(), Some(&Limit::Pinned { left: 1 }));
-        assert_eq!(limiter.check(true), Limit::Pinned { left: 7 }, "quiet checks are in a row");
-        let quiet: Vec<Limit> = (0..7).map(|_| limiter.check(false)).collect();
-        assert_eq!(quiet.last(), Some(&Limit::Pinned { left: 0 }));
-        assert_eq!(limiter.check(true), Limit::Free);
+        let free: Vec<ChangeLimit> = (0..4).map(|_| limiter.check(true)).collect();
+        assert_eq!(free, [ChangeLimit::Free; 4]);
+        assert_eq!(limiter.check(true), ChangeLimit::Pin);
+        assert_eq!(limiter.check(true), ChangeLimit::Pinned { left: 7 });
+        let quiet: Vec<ChangeLimit> = (0..6).map(|_| limiter.check(false)).collect();
+        assert_eq!(quiet.last(), Some(&ChangeLimit::Pinned { left: 1 }));
+        assert_eq!(limiter.check(true), ChangeLimit::Pinned { left: 7 }, "quiet checks are in a row");
+        let quiet: Vec<ChangeLimit> = (0..7).map(|_| limiter.check(false)).collect();
+        assert_eq!(quiet.last(), Some(&ChangeLimit::Pinned { left: 0 }));
+        assert_eq!(limiter.check(true), ChangeLimit::Free);
     }
 
     #[test]
     fn a_check_that_changes_nothing_breaks_the_row() {
         let mut limiter = Limiter::new(5, 7);
         let changes = [true, true, true, true, false, true, true, true, true];
-        assert!(changes.iter().all(|&c| limiter.check(c) == Limit::Free));
-        assert_eq!(limiter.check(true), Limit::Pin);
+        assert!(changes.iter().all(|&c| limiter.check(c) == ChangeLimit::Free));
+        assert_eq!(limiter.check(true), ChangeLimit::Pin);
     }
 
     proptest! {
@@ -86,7 +86,7 @@ mod tests {
             let mut limiter = Limiter::new(5, 7);
             let mut row = 0;
             for change in would {
-                row = if change && limiter.check(change) == Limit::Free { row + 1 } else { 0 };
+                row = if change && limiter.check(change) == ChangeLimit::Free { row + 1 } else { 0 };
                 prop_assert!(row < 5);
             }
         }

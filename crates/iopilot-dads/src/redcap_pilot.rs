@@ -2,14 +2,14 @@
 
 use crate::cache_setting::CacheSetting;
 use crate::cache_sizes::SizeTrials;
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::confidence::confidence;
+use crate::disk_regions::DiskRegions;
 use crate::evidence::{Evidence, PLANS, TriedWindow};
 use crate::objective::Objective;
 use crate::patience::Patience;
 use crate::region_gains::RegionGains;
-use crate::regions::Regions;
-use crate::rig::{Rig, Trial, TrialDisk};
+use crate::trial_runner::{Trial, TrialDisk, TrialRunner};
 use iopilot_block::Op;
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
@@ -42,9 +42,9 @@ pub struct RedcapPilot<D> {
     scheduler: SchedulerSpec,
     /// The cache, always on.
     cache: RedcapSpec,
-    rig: Rig<D>,
+    runner: TrialRunner<D>,
     /// The virtual disk for trials of several windows together.
-    size_rig: Rig<D>,
+    size_runner: TrialRunner<D>,
     sizes: SizeTrials,
     setting: CacheSetting,
     gains: RegionGains,
@@ -99,13 +99,13 @@ pub struct RedcapCheck {
 impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
     /// For the cache `spec` above a disk of `capacity` sectors that `model` models, under `scheduler`.
     pub fn new(spec: &RedcapSpec, model: D, scheduler: &SchedulerSpec, config: &RunConfig, capacity: u64) -> Self {
-        let regions = Regions::new(spec.regions, capacity);
+        let regions = DiskRegions::new(spec.regions, capacity);
         Self {
             scheduler: scheduler.clone(),
             cache: RedcapSpec { algorithm: Algorithm::Always, ..spec.clone() },
-            rig: Rig::new(model.clone(), config),
+            runner: TrialRunner::new(model.clone(), config),
             disks: std::array::from_fn(|_| TrialDisk::new(model.clone())),
-            size_rig: Rig::new(model, config),
+            size_runner: TrialRunner::new(model, config),
             sizes: SizeTrials::new(spec),
             gains: RegionGains::new(&regions),
             evidence: Evidence::default(),
@@ -123,15 +123,15 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
     /// Replaces the model by one that has learned. What trials on the old one showed still counts.
     pub fn replace_model(&mut self, model: D) {
         self.disks = std::array::from_fn(|_| TrialDisk::new(model.clone()));
-        self.rig.replace(model.clone());
-        self.size_rig.replace(model);
+        self.runner.replace(model.clone());
+        self.size_runner.replace(model);
     }
 
     /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests under way after
     /// them. `None` for a window of fewer than 32 reads.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
+    /// As [`TrialRunner::try_all`].
     pub fn check(&mut self, records: &[TraceRecord], pending: usize) -> Result<Option<RedcapCheck>, SimError> {
         if records.iter().filter(|record| record.op == Op::Read).count() < LEAST {
             return Ok(None);
@@ -151,12 +151,12 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         // Of the first two, off and on everywhere, regions are learned.
         let candidate = |(n, plan): (usize, &usize)| {
             let contents = self.contents[*plan].clone();
-            Candidate { keeps_disk: learns && n < 2, ..self.candidate(&settings[*plan], contents) }
+            TrialCandidate { keeps_disk: learns && n < 2, ..self.candidate(&settings[*plan], contents) }
         };
-        let candidates: Vec<Candidate> = tried.iter().enumerate().map(candidate).collect();
+        let candidates: Vec<TrialCandidate> = tried.iter().enumerate().map(candidate).collect();
         let disks: Vec<TrialDisk<D>> = tried.iter().map(|plan| self.disks[*plan].clone()).collect();
         let in_use = place[current as usize];
-        let trials = self.rig.try_on(&disks, records, pending, &candidates, in_use, Objective::ServiceTime)?;
+        let trials = self.runner.try_on(&disks, records, pending, &candidates, in_use, Objective::ServiceTime)?;
         let (trials, disks): (Vec<Trial>, Vec<TrialDisk<D>>) = trials.into_iter().unzip();
         if disks.len() == tried.len() {
             self.disks = place.map(|n| disks[n].clone());
@@ -194,8 +194,8 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
     }
 
     /// Notes what the trials of a window show. `place` says which of them is whose.
-    fn note(&mut self, candidates: &[Candidate], trials: &[Trial], place: [usize; PLANS]) {
-        let reused = |(candidate, trial): (&Candidate, &Trial)| match (&candidate.contents, &trial.contents) {
+    fn note(&mut self, candidates: &[TrialCandidate], trials: &[Trial], place: [usize; PLANS]) {
+        let reused = |(candidate, trial): (&TrialCandidate, &Trial)| match (&candidate.contents, &trial.contents) {
             (Some(before), Some(after)) => (before.len(), after.reused(before)),
             _ => (0, 0),
         };
@@ -243,9 +243,10 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         let half = self.sizes.half(geometry).map(|_| settings.len());
         settings.extend(self.sizes.half(geometry).map(with));
         let candidate = |setting: &CacheSetting| self.candidate(setting, self.sizes.contents(setting));
-        let candidates: Vec<Candidate> = settings.iter().map(candidate).collect();
+        let candidates: Vec<TrialCandidate> = settings.iter().map(candidate).collect();
         let current = usize::from(self.setting.active);
-        let trials = self.size_rig.try_candidates(&records, pending, &candidates, current, Objective::ServiceTime)?;
+        let trials =
+            self.size_runner.try_candidates(&records, pending, &candidates, current, Objective::ServiceTime)?;
         self.sizes.keep(settings.iter().zip(trials.iter().map(|trial| &trial.contents)));
         let [_, same, ..] = &trials[..] else { return Ok(false) };
         let is_as_good = |half: &usize| trials[*half].cost <= (1.0 + EQUAL) * same.cost;
@@ -278,10 +279,10 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         })
     }
 
-    fn candidate(&self, setting: &CacheSetting, contents: Option<Arc<Contents>>) -> Candidate {
+    fn candidate(&self, setting: &CacheSetting, contents: Option<Arc<Contents>>) -> TrialCandidate {
         let off = if setting.active { setting.regions.off() } else { Vec::new() };
         let redcap = setting.active.then(|| RedcapSpec { geometry: setting.geometry, cap: None, ..self.cache.clone() });
-        Candidate { off, contents, ..Candidate::new(self.scheduler.clone(), redcap) }
+        TrialCandidate { off, contents, ..TrialCandidate::new(self.scheduler.clone(), redcap) }
     }
 }
 

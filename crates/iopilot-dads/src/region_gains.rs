@@ -1,6 +1,6 @@
 //! [`RegionGains`]: what a cache has saved in each part of the disk.
 
-use crate::regions::Regions;
+use crate::disk_regions::DiskRegions;
 use iopilot_block::{Lba, Nanos, Op};
 use iopilot_trace::TraceRecord;
 
@@ -51,12 +51,12 @@ pub(crate) struct RegionGains {
 
 impl RegionGains {
     /// Nothing is known of `regions`.
-    pub(crate) fn new(regions: &Regions) -> Self {
+    pub(crate) fn new(regions: &DiskRegions) -> Self {
         Self { groups: vec![Group::default(); regions.states().len()] }
     }
 
     /// Learns from a window: the requests of the disk without a cache, and with one that is on everywhere. O(n log n).
-    pub(crate) fn learn(&mut self, regions: &Regions, without: &[TraceRecord], with: &[TraceRecord]) {
+    pub(crate) fn learn(&mut self, regions: &DiskRegions, without: &[TraceRecord], with: &[TraceRecord]) {
         let groups = &mut self.groups;
         groups.iter_mut().for_each(|group| *group = group.of_reads(DECAY * group.reads));
         for (lba, seconds) in read_times(without) {
@@ -74,7 +74,7 @@ impl RegionGains {
     }
 
     /// `regions` as the last windows say. Where nothing is known of a group and of its neighbours, it stays as it is.
-    pub(crate) fn applied(&self, regions: &Regions) -> Regions {
+    pub(crate) fn applied(&self, regions: &DiskRegions) -> DiskRegions {
         let at = |n: usize| self.groups.get(n).copied().unwrap_or_default();
         let is_on = |(n, &on): (usize, &bool)| {
             let before = n.checked_sub(1).map(at).unwrap_or_default();
@@ -119,8 +119,8 @@ mod tests {
         (0..count).map(read).collect()
     }
 
-    fn applied(count: u64, windows: &[(Vec<TraceRecord>, Vec<TraceRecord>)]) -> Regions {
-        let regions = Regions::new(count as u32, count * 512);
+    fn applied(count: u64, windows: &[(Vec<TraceRecord>, Vec<TraceRecord>)]) -> DiskRegions {
+        let regions = DiskRegions::new(count as u32, count * 512);
         let mut gains = RegionGains::new(&regions);
         for (without, with) in windows {
             gains.learn(&regions, without, with);

@@ -1,9 +1,9 @@
 //! [`ReplayTrial`]: a window that is replayed once.
 
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::objective::Costing;
-use crate::rig::{Trial, Tried};
 use crate::tag_waits::ready_times;
+use crate::trial_runner::{Trial, Tried};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sim::{RequestOutcome, RunConfig};
@@ -61,7 +61,7 @@ impl ReplayTrial {
     pub(crate) fn trial<D: Device>(
         &self,
         device: D,
-        candidate: &Candidate,
+        candidate: &TrialCandidate,
         config: &RunConfig,
         start: Nanos,
         costing: Costing,

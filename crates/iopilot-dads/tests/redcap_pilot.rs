@@ -1,4 +1,4 @@
-//! What `rig` decides, on windows made by hand.
+//! What `adaptive` decides, on windows made by hand.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 

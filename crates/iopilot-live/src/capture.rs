@@ -17,7 +17,7 @@ pub use options::{Backend, CaptureOptions, Delivery};
 pub use tracefs::mount::TracefsMount;
 
 use crate::LiveError;
-use device::Device;
+use device::CapturedDevice;
 use ebpf::Ebpf;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
@@ -39,7 +39,7 @@ const PAUSE_TIMEOUT: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Capture {
     source: Source,
-    device: Device,
+    device: CapturedDevice,
     note: Option<String>,
     /// Requests without a completion that [`Capture::poll`] left out.
     given_up: u64,
@@ -77,7 +77,7 @@ impl Capture {
     /// # Errors
     /// As [`Capture::start`].
     pub fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
-        let device = Device::of(&options.device)?;
+        let device = CapturedDevice::of(&options.device)?;
         tracefs::tidy();
         let (kb, delivery) = (options.buffer_kb, options.delivery);
         let tracefs =

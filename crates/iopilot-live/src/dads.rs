@@ -18,7 +18,7 @@ mod process_queues;
 mod status;
 mod window;
 
-pub use audit::{Audit, Event};
+pub use audit::{Audit, AuditEvent};
 pub use autopilot::{BUDGET, FlightOptions, Model};
 pub use control::{SOCKET, ask};
 pub use daemon::{Daemon, DaemonOptions};

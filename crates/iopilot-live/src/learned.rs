@@ -10,7 +10,7 @@ use iopilot_block::{InputError, Nanos, Op, Sectors};
 use iopilot_device::{AnyDevice, HitLimit, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
 use iopilot_trace::TraceRecord;
 pub(crate) use service::most_at_disk;
-use service::{Served, ServiceOrder};
+use service::{ServedRequest, ServiceOrder};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -119,16 +119,16 @@ impl LearnedDisk {
 
     /// The model; `None` until it has 256 samples in 4 cells.
     pub fn device(&mut self) -> Option<AnyDevice> {
-        self.lacks().is_none().then(|| TableDisk::new(self.model()).into())
+        self.why_incomplete().is_none().then(|| TableDisk::new(self.model()).into())
     }
 
-    /// What the model still lacks for a [device](Self::device), as a sentence for the user; `None` if it lacks nothing, as one
-    /// that was given.
-    pub fn lacks(&self) -> Option<String> {
+    /// Why there is no [device](Self::device) yet, as a sentence for the user; `None` if there is one. A given model is always
+    /// complete.
+    pub fn why_incomplete(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
         let (samples, cells) = ENOUGH;
-        let lacks = self.path.is_some() && (self.samples < samples || filled < cells);
-        lacks.then(|| {
+        let is_incomplete = self.path.is_some() && (self.samples < samples || filled < cells);
+        is_incomplete.then(|| {
             format!(
                 "the model has learned from {} requests, in {filled} cells of its tables, and needs {samples} in {cells}; \
                  until then, a model for --disk comes from `iopilot disk train` or `disk probe`",
@@ -158,8 +158,9 @@ impl LearnedDisk {
 }
 
 /// Learns from a request that the disk served. Returns whether it did.
-fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, served: &Served) -> bool {
-    let Served { op: op @ (Op::Read | Op::Write), lba, sectors, start, completion, previous_end } = *served else {
+fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, served: &ServedRequest) -> bool {
+    let ServedRequest { op: op @ (Op::Read | Op::Write), lba, sectors, start, completion, previous_end } = *served
+    else {
         return false;
     };
     // A frozen clock measures nothing, and several requests may be told of at once.
@@ -208,14 +209,17 @@ mod tests {
         assert!(!path.exists(), "nothing is known yet");
         teach(&mut disk, 10);
         assert!(disk.device().is_none(), "too little");
-        let lacks = disk.lacks().unwrap();
-        assert!(lacks.contains(&format!("from {} requests", disk.samples())) && lacks.contains("256 in 4"), "{lacks}");
+        let why = disk.why_incomplete().unwrap();
+        assert!(why.contains(&format!("from {} requests", disk.samples())) && why.contains("256 in 4"), "{why}");
         teach(&mut disk, 1000);
-        assert_eq!(disk.lacks(), None);
+        assert_eq!(disk.why_incomplete(), None);
         disk.save().unwrap();
         let (mut again, samples) = (LearnedDisk::of(identity(), &path).unwrap(), disk.samples());
         let kept: u64 = disk.tables.named().map(|(_, table)| table.coverage().samples).sum();
-        assert!(again.samples() == kept && kept <= samples && again.lacks().is_none(), "a restart does not forget");
+        assert!(
+            again.samples() == kept && kept <= samples && again.why_incomplete().is_none(),
+            "a restart does not forget"
+        );
         assert!(again.device().is_some());
         let mut device = disk.device().unwrap();
         let id = RequestId::from_index(0);

@@ -5,7 +5,7 @@
 mod command;
 
 use crate::{Backend, Capture, CaptureOptions, LiveError, Signals};
-use command::Running;
+use command::RecordedCommand;
 use iopilot_block::Nanos;
 use iopilot_trace::{RecordedSystem, TraceRecord};
 use std::collections::BTreeMap;
@@ -85,14 +85,14 @@ pub fn record(
     let (mut capture, note) = start(&options.capture)?;
     let mut drain = Drain { records: Vec::new(), sink, refused: false, requests: 0, incomplete: 0 };
     let began = Instant::now();
-    let mut command = options.command.as_deref().map(Running::start).transpose()?;
+    let mut command = options.command.as_deref().map(RecordedCommand::start).transpose()?;
     let mut period = PERIOD;
     let exit_status = loop {
         sleep(period);
         capture.poll_all(&mut drain.records)?;
         period = if drain.records.is_empty() { (2 * period).min(IDLE_PERIOD) } else { PERIOD };
         drain.deliver();
-        let exited = command.as_mut().map(Running::exited).transpose()?.flatten();
+        let exited = command.as_mut().map(RecordedCommand::exited).transpose()?.flatten();
         let over =
             drain.refused || signals.caught().is_some() || options.duration.is_some_and(|d| began.elapsed() >= d);
         if exited.is_some() || over {

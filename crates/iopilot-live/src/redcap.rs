@@ -30,7 +30,7 @@ pub use status::{CheckNote, MemoryUse, RedcapStatus, WarmStatus};
 pub use tally::{ApplicationTraffic, DiskTraffic};
 
 use crate::LiveError;
-use crate::block_server::{Attached, ask, find_served, look, release};
+use crate::block_server::{AttachedDevice, ask, find_served, look, release};
 use iopilot_redcap::RedcapSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub struct RedcapOptions {
     pub lower: PathBuf,
     /// The cache.
     pub spec: RedcapSpec,
-    /// The model of the disk for `rig`.
+    /// The model of the disk for `adaptive`.
     pub model: RedcapModel,
     /// The driver of the block device above.
     pub via: Via,
@@ -111,7 +111,7 @@ pub struct RedcapAttachment {
     pub warnings: Vec<String>,
 }
 
-impl Attached for RedcapAttachment {
+impl AttachedDevice for RedcapAttachment {
     const KIND: &'static str = "cached disk";
     const PREFIX: &'static str = "redcap";
 

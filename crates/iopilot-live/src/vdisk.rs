@@ -21,7 +21,7 @@ pub use server::VdiskServer;
 pub use stats::VdiskStats;
 
 use crate::LiveError;
-use crate::block_server::{Attached, ask, find_served, look, release};
+use crate::block_server::{AttachedDevice, ask, find_served, look, release};
 use iopilot_device::AnyDevice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -184,7 +184,7 @@ enum Command {
     },
 }
 
-impl Attached for Attachment {
+impl AttachedDevice for Attachment {
     const KIND: &'static str = "virtual disk";
     const PREFIX: &'static str = "vd";
 

@@ -61,7 +61,7 @@ fn issued(extended: &ExtendedTrial<'_>, process: u32, count: usize, service: Nan
 fn cost(extended: &ExtendedTrial<'_>, objective: Objective, depth: u32, service: Nanos) -> f64 {
     let disk = ConstantDevice::simple(SECTORS, depth, service, 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
-    let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
+    let none = TrialCandidate::new(SchedulerSpec::parse("none").unwrap(), None);
     let (trial, _, _) = extended.trial(disk, &none, &config, Nanos::ZERO, objective.into()).unwrap();
     trial.cost
 }
@@ -205,7 +205,7 @@ fn parts_of_the_cost_make_the_whole() {
     let extended = extended(&[], &window, Nanos::ZERO);
     let disk = ConstantDevice::simple(SECTORS, 1, us(470), 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
-    let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
+    let none = TrialCandidate::new(SchedulerSpec::parse("none").unwrap(), None);
     let trial =
         |objective: Objective| extended.trial(disk.clone(), &none, &config, Nanos::ZERO, objective.into()).unwrap().0;
     let result = trial(Objective::ServiceTime);
@@ -234,7 +234,7 @@ fn what_waits_behind_a_sleeper_for_a_tag_counts_in_trials() {
     (config.block.queue_depth, config.block.host_tags, config.block.nr_requests) = (Some(1), Some(1), Some(64));
     let cost = |scheduler: &str, objective: Objective| {
         let disk = ConstantDevice::simple(SECTORS, 1, us(10_000), 0.0);
-        let candidate = Candidate::new(SchedulerSpec::parse(scheduler).unwrap(), None);
+        let candidate = TrialCandidate::new(SchedulerSpec::parse(scheduler).unwrap(), None);
         trial.trial(disk, &candidate, &config, Nanos::ZERO, objective.into()).unwrap().0.cost
     };
     for objective in [Objective::ServiceTime, Objective::P99, Objective::BlockedTime] {

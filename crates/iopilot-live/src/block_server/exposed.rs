@@ -5,10 +5,10 @@ use super::buffer::Buffers;
 use super::filesystem::{FILE, StoreFileSystem};
 use super::fuse::Fuse;
 use super::loop_device::LoopDevice;
-use super::state::{Attached, Claim};
+use super::state::{AttachedDevice, DeviceClaim};
 use super::store::Store;
 #[cfg(feature = "ublk")]
-use super::ublk::{UblkDevice, Wanted};
+use super::ublk::{UblkDevice, UblkSpec};
 use super::{Via, queue_depth};
 use crate::{BlockQueue, LiveError};
 use rustix::mount::{UnmountFlags, unmount};
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// What a block device is to look like.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct BlockDeviceSpec {
     /// What its threads and its mount are called after.
     pub(crate) name: &'static str,
     /// Its driver.
@@ -46,18 +46,18 @@ pub(crate) struct Exposed {
 
 impl Exposed {
     /// None yet, for the device of `claim`.
-    pub(crate) fn new<A: Attached>(claim: &Claim<A>) -> Self {
+    pub(crate) fn new<A: AttachedDevice>(claim: &DeviceClaim<A>) -> Self {
         Self { mount_point: claim.mount_point(), fuse: None, device: None }
     }
 
     /// Makes the block device. Its threads begin with `prepare`. If the driver lets go of it, `broken` is called. On an error
     /// the steps that were taken are there to be [taken back](Self::take_down).
-    pub(crate) fn make<S: Store, A: Attached>(
+    pub(crate) fn make<S: Store, A: AttachedDevice>(
         &mut self,
         store: &Arc<S>,
-        claim: &Claim<A>,
+        claim: &DeviceClaim<A>,
         buffers: &Arc<Buffers>,
-        shape: &Shape,
+        shape: &BlockDeviceSpec,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<BlockQueue, LiveError> {
@@ -65,8 +65,8 @@ impl Exposed {
         debug_assert!(cfg!(feature = "ublk") || shape.via == Via::Loop);
         #[cfg(feature = "ublk")]
         if shape.via == Via::Ublk {
-            let &Shape { name, depth, rotational, threads, .. } = shape;
-            let wanted = Wanted { name, depth, rotational, token: claim.token() };
+            let &BlockDeviceSpec { name, depth, rotational, threads, .. } = shape;
+            let wanted = UblkSpec { name, depth, rotational, token: claim.token() };
             let device = Box::new(UblkDevice::attach(store, &wanted, threads, prepare, broken)?);
             return BlockQueue::open(self.device.insert(BlockDevice::Ublk(device)).path());
         }

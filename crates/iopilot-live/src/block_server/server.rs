@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// What a [`Server`] serves.
-pub(crate) trait Served: Send + 'static {
+pub(crate) trait ServedDevice: Send + 'static {
     /// What it can be asked.
     type Command: DeserializeOwned;
 
@@ -29,7 +29,7 @@ pub(crate) trait Served: Send + 'static {
 }
 
 /// A served block device with its control socket.
-pub(crate) struct Server<P: Served> {
+pub(crate) struct Server<P: ServedDevice> {
     parts: Arc<Mutex<P>>,
     /// The thread that serves the control socket, and the stream whose closing ends it.
     control: Option<(JoinHandle<()>, UnixStream)>,
@@ -39,12 +39,12 @@ pub(crate) struct Server<P: Served> {
 }
 
 /// The other end of [`Server`]'s stream: a byte there ends [`Server::serve`].
-pub(crate) struct Ending {
+pub(crate) struct EndSignal {
     tell: UnixStream,
     ended: UnixStream,
 }
 
-impl Ending {
+impl EndSignal {
     pub(crate) fn new() -> Result<Self, LiveError> {
         let (ended, tell) = UnixStream::pair().map_err(|e| LiveError::io("a socket", e))?;
         Ok(Self { tell, ended })
@@ -57,13 +57,13 @@ impl Ending {
     }
 }
 
-impl<P: Served> Server<P> {
+impl<P: ServedDevice> Server<P> {
     /// Listens in `folder` for commands to `parts`.
-    pub(crate) fn start(parts: P, folder: &Path, ending: Ending, name: &str) -> Result<Self, LiveError> {
+    pub(crate) fn start(parts: P, folder: &Path, ending: EndSignal, name: &str) -> Result<Self, LiveError> {
         let listener = control::listen(folder)?;
         let (stopped, stop) = UnixStream::pair().map_err(|e| LiveError::io("a socket", e))?;
         let parts = Arc::new(Mutex::new(parts));
-        let Ending { tell, ended } = ending;
+        let EndSignal { tell, ended } = ending;
         let thread = {
             let parts = Arc::clone(&parts);
             let serve = move || serve_control(&listener, &stopped, tell, &parts);
@@ -101,7 +101,7 @@ impl<P: Served> Server<P> {
         woken.and(result)
     }
 
-    /// As [`Served::take_down`]; then commands are listened to no more.
+    /// As [`ServedDevice::take_down`]; then commands are listened to no more.
     pub(crate) fn take_down(&mut self, force: bool) -> Result<(), LiveError> {
         let (result, gone) = {
             let mut parts = lock(&self.parts);
@@ -116,7 +116,7 @@ impl<P: Served> Server<P> {
     }
 }
 
-impl<P: Served> Drop for Server<P> {
+impl<P: ServedDevice> Drop for Server<P> {
     fn drop(&mut self) {
         // Nobody is left to report to.
         let _ = self.take_down(true);
@@ -124,7 +124,12 @@ impl<P: Served> Drop for Server<P> {
 }
 
 /// Serves the control socket until `stopped` is closed or the device is detached; then `tell` gets a byte.
-fn serve_control<P: Served>(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixStream, parts: &Mutex<P>) {
+fn serve_control<P: ServedDevice>(
+    listener: &UnixListener,
+    stopped: &UnixStream,
+    mut tell: UnixStream,
+    parts: &Mutex<P>,
+) {
     while matches!(wait_for_either(listener, stopped), Ok(Either::First)) {
         let Ok((stream, _)) = listener.accept() else { continue };
         // A client that sends nothing, or no valid command, gets no answer.

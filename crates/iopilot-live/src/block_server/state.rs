@@ -21,7 +21,7 @@ use std::process;
 use std::time::Duration;
 
 /// What is noted of a block device that is served.
-pub(crate) trait Attached: Clone + Serialize + DeserializeOwned {
+pub(crate) trait AttachedDevice: Clone + Serialize + DeserializeOwned {
     /// What it is called in messages.
     const KIND: &'static str;
     /// What names begin with where none is given.
@@ -49,14 +49,14 @@ pub(crate) struct StateFolder<A> {
 
 /// The folder of one block device, claimed by this process.
 #[derive(Debug)]
-pub(crate) struct Claim<A> {
+pub(crate) struct DeviceClaim<A> {
     folder: PathBuf,
     note: Note<A>,
 }
 
 /// The block devices that were found.
 #[derive(Debug)]
-pub(crate) struct Found<A> {
+pub(crate) struct FoundDevices<A> {
     /// Those that are served, and those whose servers are dead, but which are still in use; by name.
     pub(crate) attached: Vec<A>,
     /// Those whose servers were dead; they are cleared away.
@@ -74,7 +74,7 @@ struct Note<A> {
     attachment: Option<A>,
 }
 
-impl<A: Attached> StateFolder<A> {
+impl<A: AttachedDevice> StateFolder<A> {
     /// The folder at `path`, made where it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, LiveError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
@@ -84,9 +84,9 @@ impl<A: Attached> StateFolder<A> {
     }
 
     /// Finds them, and clears away those of dead servers that nobody uses.
-    pub(crate) fn look(&self) -> Result<Found<A>, LiveError> {
+    pub(crate) fn look(&self) -> Result<FoundDevices<A>, LiveError> {
         let _lock = self.lock()?;
-        let mut found = Found { attached: Vec::new(), cleared: Vec::new() };
+        let mut found = FoundDevices { attached: Vec::new(), cleared: Vec::new() };
         for folder in self.folders()? {
             match note::<A>(&folder) {
                 Some(note) if note.is_alive() => found.attached.extend(note.attachment),
@@ -113,8 +113,8 @@ impl<A: Attached> StateFolder<A> {
     }
 
     /// Notes this process as the one that serves the device `name`; where that is `None`, the first free one of the
-    /// [prefix](Attached::PREFIX) and a number.
-    pub(crate) fn claim(&self, name: Option<&str>) -> Result<Claim<A>, LiveError> {
+    /// [prefix](AttachedDevice::PREFIX) and a number.
+    pub(crate) fn claim(&self, name: Option<&str>) -> Result<DeviceClaim<A>, LiveError> {
         let _lock = self.lock()?;
         let folder = match name {
             Some(name) => {
@@ -133,7 +133,7 @@ impl<A: Attached> StateFolder<A> {
         let pid = process::id();
         let started =
             start_of(pid).ok_or_else(|| LiveError::io("/proc/self/stat", io::ErrorKind::InvalidData.into()))?;
-        let claim = Claim { folder, note: Note { pid, started, attachment: None } };
+        let claim = DeviceClaim { folder, note: Note { pid, started, attachment: None } };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(claim.mount_point());
         made.map_err(|e| LiveError::io(claim.mount_point(), e))?;
         claim.write()?;
@@ -165,7 +165,7 @@ impl<A: Attached> StateFolder<A> {
     }
 }
 
-impl<A: Attached> Claim<A> {
+impl<A: AttachedDevice> DeviceClaim<A> {
     /// The disk's name.
     pub(crate) fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()

@@ -17,11 +17,11 @@ use super::filesystem::BLOCK;
 use super::store::Store;
 use crate::LiveError;
 use abi::{CONTROL, DeviceInfo, Parameters};
-use control::Control;
+use control::UblkControl;
 use iopilot_block::SECTOR_BYTES;
-use memory::Buffers;
+use memory::UblkBuffers;
 use outbox::Outbox;
-use queue::Queue;
+use queue::UblkQueue;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use std::thread::{self, JoinHandle};
 pub(crate) const MOST: u32 = DeviceInfo::MAX_DEPTH;
 
 /// The settings of a new device.
-pub(super) struct Wanted<'a> {
+pub(super) struct UblkSpec<'a> {
     /// What its threads are called after.
     pub(super) name: &'a str,
     /// Its queue depth.
@@ -61,7 +61,7 @@ pub(super) fn clear(token: u64) -> Result<(), LiveError> {
     if numbers.is_empty() {
         return Ok(());
     }
-    let mut control = Control::open().map_err(failed)?;
+    let mut control = UblkControl::open().map_err(failed)?;
     for number in numbers {
         // A device may have gone meanwhile; those of others are left alone.
         if control.info(number).is_ok_and(|info| info.token == token) {
@@ -75,12 +75,12 @@ pub(super) fn clear(token: u64) -> Result<(), LiveError> {
 pub(super) struct UblkDevice {
     number: u32,
     path: PathBuf,
-    control: Control,
+    control: UblkControl,
     outbox: Arc<Outbox>,
     threads: Vec<JoinHandle<()>>,
     gone: bool,
     /// Kept until the driver has let go of them.
-    _buffers: Arc<Buffers>,
+    _buffers: Arc<UblkBuffers>,
 }
 
 impl UblkDevice {
@@ -88,15 +88,15 @@ impl UblkDevice {
     /// the driver let go of it, `broken` is called.
     pub(super) fn attach<S: Store>(
         store: &Arc<S>,
-        wanted: &Wanted<'_>,
+        wanted: &UblkSpec<'_>,
         threads: usize,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<Self, LiveError> {
         let depth = u16::try_from(wanted.depth).map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
         let sectors = store.size() / SECTOR_BYTES;
-        let mut control = Control::open().map_err(failed)?;
-        let buffers = Arc::new(Buffers::new(depth).map_err(failed)?);
+        let mut control = UblkControl::open().map_err(failed)?;
+        let buffers = Arc::new(UblkBuffers::new(depth).map_err(failed)?);
         let outbox = Arc::new(Outbox::new().map_err(failed)?);
         let number = control.add(depth, wanted.token).map_err(too_old)?;
         let mut device = Self {
@@ -143,7 +143,7 @@ impl UblkDevice {
         &mut self,
         store: Arc<S>,
         (name, depth): (&str, u16),
-        buffers: Arc<Buffers>,
+        buffers: Arc<UblkBuffers>,
         jobs: Sender<S::Taken>,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
@@ -154,7 +154,7 @@ impl UblkDevice {
         let (tell, told) = channel();
         let serve = move || {
             prepare();
-            let mut queue = match Queue::fetch(character, depth, buffers, outbox) {
+            let mut queue = match UblkQueue::fetch(character, depth, buffers, outbox) {
                 Ok(queue) => queue,
                 Err(e) => return drop(tell.send(Err(e))),
             };

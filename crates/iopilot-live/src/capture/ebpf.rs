@@ -5,9 +5,9 @@
 
 mod message;
 mod programs;
-mod sequence;
+mod reorder_buffer;
 
-use super::device::Device;
+use super::device::CapturedDevice;
 use super::options::Delivery;
 use super::tasks::{Tasks, comm_text};
 use crate::LiveError;
@@ -15,7 +15,7 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use message::{BpfMessage, FlagBits, RequestMessage, TaskMessage};
 use programs::Programs;
-use sequence::Sequence;
+use reorder_buffer::ReorderBuffer;
 use std::collections::{BTreeMap, HashMap};
 
 /// The most tasks remembered; others are looked up in `/proc`.
@@ -32,7 +32,7 @@ pub(super) struct Ebpf {
     flags: FlagBits,
     tasks: HashMap<u32, TaskMessage>,
     older: Tasks,
-    sequence: Sequence<RequestMessage>,
+    sequence: ReorderBuffer<RequestMessage>,
     delivery: Delivery,
     /// Completed requests to pass on at once.
     fresh: Vec<RequestMessage>,
@@ -46,7 +46,7 @@ pub(super) struct Ebpf {
 
 impl Ebpf {
     pub(super) fn start(
-        device: &Device,
+        device: &CapturedDevice,
         buffer_kb: u32,
         patience: Nanos,
         delivery: Delivery,
@@ -58,7 +58,7 @@ impl Ebpf {
             flags: FlagBits::default(),
             tasks: HashMap::new(),
             older: Tasks::default(),
-            sequence: Sequence::default(),
+            sequence: ReorderBuffer::default(),
             delivery,
             fresh: Vec::new(),
             patience,

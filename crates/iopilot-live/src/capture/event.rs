@@ -1,10 +1,10 @@
-//! [`Event`]: a decoded trace event.
+//! [`BlockEvent`]: a decoded trace event.
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, Sectors};
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
+pub(super) struct BlockEvent {
     /// On the monotonic clock.
     pub(super) time: Nanos,
     /// The CPU it happened on.
@@ -13,26 +13,26 @@ pub(super) struct Event {
     pub(super) pid: u32,
     /// Its name, padded with zeros; all zeros if the event lacks it.
     pub(super) comm: [u8; 16],
-    pub(super) what: What,
+    pub(super) what: BlockEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum BlockEventKind {
     /// A bio reached the block layer.
-    Queued(Io),
+    Queued(BlockIo),
     /// A bio was too large for the device: the part from `at` on becomes another bio.
     Split { op: Op, lba: Lba, at: Lba },
     /// A bio, or all of a request's, joined another request.
-    Merged(Io),
+    Merged(BlockIo),
     /// A request was handed to the scheduler.
-    Inserted(Io),
+    Inserted(BlockIo),
     /// A request was sent to the device.
-    Issued(Io),
+    Issued(BlockIo),
     /// A request, or a part of one, completed.
-    Completed(Io),
+    Completed(BlockIo),
     /// A bio ended without becoming a request: it must not wait and no tag was free, or it was refused.
-    Refused(Io),
+    Refused(BlockIo),
     /// A task was created.
     Fork { parent: u32, child: u32 },
     /// A task ended.
@@ -41,7 +41,7 @@ pub(super) enum What {
 
 /// A bio or a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Io {
+pub(super) struct BlockIo {
     pub(super) op: Op,
     pub(super) flags: Flags,
     pub(super) lba: Lba,

@@ -1,11 +1,11 @@
-//! [`Flight`]: the autopilot of one disk.
+//! [`DiskFlight`]: the autopilot of one disk.
 
+mod autopilot_loop;
 mod capture_pauses;
 mod guard;
-mod newcomers;
-mod watch;
+mod new_processes;
 
-use super::audit::{Audit, Event};
+use super::audit::{Audit, AuditEvent};
 use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
 use super::journal::Journal;
@@ -13,8 +13,9 @@ use super::load::LoadMeter;
 use super::pilot_thread::{Simulators, run_pilot};
 use super::process_queues::ProcessQueues;
 use super::status::{DiskStatus, Phase, Shared};
-use super::window::Window;
+use super::window::RequestWindow;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
+use autopilot_loop::{AutopilotLoop, EventSink};
 use capture_pauses::CapturePauses;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
@@ -22,14 +23,13 @@ use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
 use iopilot_device::{AnyDevice, ConstantDevice, Device};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::RunConfig;
-use newcomers::Newcomers;
+use new_processes::NewProcesses;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use watch::{Log, Watch};
 
 /// How many requests a check may simulate, over all candidates: less than a second on one core.
 pub const BUDGET: u64 = 400_000;
@@ -95,7 +95,7 @@ pub struct FlightOptions {
 }
 
 /// A disk ready to be flown: all options have been checked.
-pub(super) struct Flight {
+pub(super) struct DiskFlight {
     options: FlightOptions,
     queue: BlockQueue,
     candidate_set: CandidateSet,
@@ -112,7 +112,7 @@ pub(super) struct Flight {
     diskseq: Option<u64>,
 }
 
-impl Flight {
+impl DiskFlight {
     /// Checks all options and starts the capture.
     pub(super) fn prepare(options: FlightOptions) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(&options.device)?;
@@ -207,8 +207,8 @@ impl Flight {
             let simulators = Simulators::default();
             let threads = simulators.clone();
             scope.spawn(move || run_pilot(pilot, &taken, &given, &threads));
-            let log = Log { name: &name, shared, audit };
-            let mut watch = Watch {
+            let log = EventSink { name: &name, shared, audit };
+            let mut watch = AutopilotLoop {
                 diskseq,
                 expected: original.clone(),
                 options: &options,
@@ -217,7 +217,7 @@ impl Flight {
                 capture,
                 learned,
                 queues: ProcessQueues::default(),
-                newcomers: Newcomers::default(),
+                newcomers: NewProcesses::default(),
                 second: LoadMeter::new(Instant::now()),
                 interval: LoadMeter::new(Instant::now()),
                 saved: Instant::now(),
@@ -225,7 +225,7 @@ impl Flight {
                 results,
                 log,
                 capacity,
-                window: Window::new(TRIED as usize),
+                window: RequestWindow::new(TRIED as usize),
                 pauses: CapturePauses::new(TRIED, Instant::now()),
                 left: (Instant::now(), Traffic::default()),
                 inside: 0,
@@ -262,7 +262,7 @@ impl Flight {
         if let Some(scheduler) = &scheduler {
             shared.with(|s| s.scheduler.clone_from(scheduler));
         }
-        Log { name: &name, shared, audit }.tell(&Event::Stop { why, scheduler });
+        EventSink { name: &name, shared, audit }.tell(&AuditEvent::Stop { why, scheduler });
         drop(lock);
         restored?;
         result

@@ -1,8 +1,8 @@
 //! [`Daemon`]: the autopilots of several disks, their status and metrics.
 
 use super::audit::Audit;
-use super::autopilot::{Flight, FlightOptions};
-use super::control::Control;
+use super::autopilot::{DiskFlight, FlightOptions};
+use super::control::ControlSocket;
 use super::journal::{Recovery, recover};
 use super::metrics;
 use super::status::{Shared, Status};
@@ -38,7 +38,7 @@ pub struct Daemon {
     began: Instant,
     stop: Arc<AtomicBool>,
     disks: Vec<(Arc<Shared>, Autopilot)>,
-    control: Control,
+    control: ControlSocket,
     metrics: Option<MetricsServer>,
     recovered: Vec<Recovery>,
 }
@@ -51,11 +51,12 @@ impl Daemon {
     /// If an option is wrong, or a disk cannot be captured.
     pub fn start(options: DaemonOptions) -> Result<Self, LiveError> {
         let recovered = recover(&options.runtime)?;
-        let control = Control::listen(&options.runtime)?;
+        let control = ControlSocket::listen(&options.runtime)?;
         let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
         let audit = Audit::open(options.audit.as_deref())
             .map_err(|e| LiveError::io(options.audit.clone().unwrap_or_default(), e))?;
-        let flights: Vec<Flight> = options.flights.into_iter().map(Flight::prepare).collect::<Result<_, _>>()?;
+        let flights: Vec<DiskFlight> =
+            options.flights.into_iter().map(DiskFlight::prepare).collect::<Result<_, _>>()?;
         let (stop, audit) = (Arc::new(AtomicBool::new(false)), Arc::new(audit));
         let mut disks = Vec::new();
         for flight in flights {

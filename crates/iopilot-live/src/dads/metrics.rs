@@ -33,9 +33,12 @@ const FAMILIES: [(&str, &str, &str, Value); 21] = [
         Some(d.changing_s)
     }),
     ("simulating_seconds_total", "counter", "Time that simulating candidates took.", |d| Some(d.simulating_s)),
-    ("away_seconds_total", "counter", "Time in which requests were counted only, as more came than are tried.", |d| {
-        Some(d.away_s)
-    }),
+    (
+        "counted_only_seconds_total",
+        "counter",
+        "Time in which requests were counted only, as more came than are tried.",
+        |d| Some(d.counted_only_s),
+    ),
     ("audit_failures_total", "counter", "Lines that the audit file had no room for.", |d| {
         Some(d.audit_failures as f64)
     }),

@@ -1,8 +1,8 @@
-//! The thread of the pilot: it simulates and decides while [`Watch`](super::autopilot) captures.
+//! The thread of the pilot: it simulates and decides while [`AutopilotLoop`](super::autopilot) captures.
 
-use super::window::Window;
+use super::window::RequestWindow;
 use iopilot_block::{Nanos, ProcessId};
-use iopilot_dads::{Check, Pilot};
+use iopilot_dads::{Pilot, SchedulerCheck};
 use iopilot_device::AnyDevice;
 use iopilot_sim::SimError;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// A command to the pilot's thread.
 pub(super) enum PilotCommand {
     /// Check a window, with `pending` requests under way, and what processes were seen to keep in flight.
-    Check { window: Window, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
+    Check { window: RequestWindow, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
     /// Use this model from now on.
     Model(Box<AnyDevice>),
     /// A change with `pending` requests under way took `took`.
@@ -30,9 +30,9 @@ pub(super) enum PilotCommand {
 
 /// The result of a check.
 pub(super) struct CheckResult {
-    pub(super) check: Result<Check, SimError>,
+    pub(super) check: Result<SchedulerCheck, SimError>,
     /// The window, emptied, to be filled again.
-    pub(super) window: Window,
+    pub(super) window: RequestWindow,
     pub(super) took: Duration,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn run_pilot(
                     // No threads could be started: use rayon's own.
                     Err(_) => pilot.check(window.records(), pending, at),
                 };
-                let check = check.map(|check| Check { requests: check.requests + window.left_out(), ..check });
+                let check = check.map(|check| SchedulerCheck { requests: check.requests + window.left_out(), ..check });
                 window.clear();
                 if results.send(CheckResult { check, window, took: began.elapsed() }).is_err() {
                     return;

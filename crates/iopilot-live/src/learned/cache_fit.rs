@@ -1,6 +1,6 @@
 //! [`CacheFit`]: finds the simulated disk cache that predicts best which reads hit.
 
-use super::service::Served;
+use super::service::ServedRequest;
 use iopilot_block::{Nanos, Op};
 use iopilot_device::{SimulatedCache, SimulatedCacheModel};
 
@@ -56,7 +56,7 @@ impl CacheFit {
     }
 
     /// Takes what the disk served; `hit` says whether a read was fast enough for one. O(segments).
-    pub(super) fn take(&mut self, served: &Served, hit: bool) {
+    pub(super) fn take(&mut self, served: &ServedRequest, hit: bool) {
         let (start, end) = (served.lba.0, served.end().0);
         for (cache, right) in &mut self.caches {
             match served.op {
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
     use iopilot_block::Lba;
 
-    fn read(lba: u64, previous_end: u64, n: u64) -> Served {
+    fn read(lba: u64, previous_end: u64, n: u64) -> ServedRequest {
         let start = Nanos::from_millis(10 * n);
         let completion = start + Nanos::from_micros(300);
-        Served { op: Op::Read, lba: Lba(lba), sectors: 8, start, completion, previous_end: Lba(previous_end) }
+        ServedRequest { op: Op::Read, lba: Lba(lba), sectors: 8, start, completion, previous_end: Lba(previous_end) }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`Body`]: the body of the cache's policy: its frames, and the requests above and below it.
+//! [`CacheBody`]: the body of the cache's policy: its frames, and the requests above and below it.
 
 mod sizes;
 mod transfers;
@@ -6,8 +6,8 @@ mod warm;
 
 use super::frames::Frames;
 use super::ring::Ring;
-use super::streams::Streams;
-use super::tally::Tally;
+use super::streams::AddressStreams;
+use super::tally::CacheTally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
 use iopilot_redcap::{Action, CopyId, Geometry, Part, Redcap, RedcapSpec, Role, Served};
@@ -22,12 +22,12 @@ pub(super) fn now() -> Nanos {
     Nanos(monotonic())
 }
 
-/// Requests that are kept for one check of `rig`: those beyond are counted only.
+/// Requests that are kept for one check of `adaptive`: those beyond are counted only.
 const MOST_RECORDS: usize = 50_000;
 
 /// A request from above.
 struct Original {
-    /// `None` once a [`Hit`] has it.
+    /// `None` once a [`CacheHit`] has it.
     answer: Option<Answer>,
     io: Arrival,
     durable: bool,
@@ -37,15 +37,15 @@ struct Original {
 }
 
 /// A request that the cache answers, in one piece.
-pub(super) struct Hit {
+pub(super) struct CacheHit {
     answer: Answer,
     copy: CopyId,
     data: *const u8,
     length: usize,
 }
 
-impl Hit {
-    /// Answers it. Returns what is to be [reported](Body::copied) then.
+impl CacheHit {
+    /// Answers it. Returns what is to be [reported](CacheBody::copied) then.
     pub(super) fn answer(self) -> CopyId {
         // SAFETY: so many bytes of frames are there, and the policy lets nobody change or free them before it is told that they
         // were copied.
@@ -67,13 +67,13 @@ struct InFlight {
 }
 
 /// The policy, with a virtual disk where its algorithm needs one.
-pub(super) type Cache = Redcap<Option<RedcapVirtualDisk>>;
+pub(super) type CachePolicy = Redcap<Option<RedcapVirtualDisk>>;
 
 /// The policy with its body. All its methods are called under one lock.
-pub(super) struct Body {
-    pub(super) cache: Cache,
+pub(super) struct CacheBody {
+    pub(super) cache: CachePolicy,
     pub(super) frames: Frames,
-    pub(super) tally: Tally,
+    pub(super) tally: CacheTally,
     /// The segments that the frames are divided into.
     geometry: Geometry,
     segment_sectors: u64,
@@ -95,9 +95,9 @@ pub(super) struct Body {
     arrived: Nanos,
     /// When the disk completed something last.
     completed: Nanos,
-    streams: Streams,
+    streams: AddressStreams,
     /// What was completed since [`Self::take_window`], where somebody asks for it.
-    window: Option<Window>,
+    window: Option<TrafficWindow>,
     /// Answers that are ready.
     done: Vec<Answer>,
     /// Whether the ring has something to submit.
@@ -108,7 +108,7 @@ pub(super) struct Body {
 
 /// What was completed in a while.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct TrafficWindow {
     /// Requests from above.
     pub(super) above: Vec<TraceRecord>,
     /// Requests to the disk.
@@ -118,14 +118,20 @@ pub(super) struct Window {
 }
 
 // SAFETY: the vectors point to the frames and to buffers of answers, which it owns.
-unsafe impl Send for Body {}
+unsafe impl Send for CacheBody {}
 
-impl Body {
-    pub(super) fn new(cache: Cache, spec: &RedcapSpec, frames: Frames, ring: Arc<Ring>, congested: usize) -> Self {
+impl CacheBody {
+    pub(super) fn new(
+        cache: CachePolicy,
+        spec: &RedcapSpec,
+        frames: Frames,
+        ring: Arc<Ring>,
+        congested: usize,
+    ) -> Self {
         Self {
             cache,
             frames,
-            tally: Tally::default(),
+            tally: CacheTally::default(),
             geometry: spec.geometry,
             segment_sectors: u64::from(spec.geometry.segment_sectors().0),
             limit: spec.most_bytes(),
@@ -139,7 +145,7 @@ impl Body {
             in_flight: 0,
             arrived: Nanos::ZERO,
             completed: Nanos::ZERO,
-            streams: Streams::default(),
+            streams: AddressStreams::default(),
             window: None,
             done: Vec::new(),
             unsubmitted: false,
@@ -156,7 +162,7 @@ impl Body {
     ///
     /// Returns a hit of the whole request in one piece: it is to be answered without the lock, and then
     /// [reported](Self::copied).
-    pub(super) fn submit(&mut self, request: BlockRequest, answer: Answer, now: Nanos) -> Option<Hit> {
+    pub(super) fn submit(&mut self, request: BlockRequest, answer: Answer, now: Nanos) -> Option<CacheHit> {
         if self.closed {
             // What an answer holds from the beginning is an error.
             self.done.push(answer);
@@ -189,15 +195,15 @@ impl Body {
         None
     }
 
-    fn hit(&mut self, handle: u64, copy: CopyId, slot: u32) -> Option<Hit> {
+    fn hit(&mut self, handle: u64, copy: CopyId, slot: u32) -> Option<CacheHit> {
         let original = self.originals[handle as usize].as_mut()?;
         let (lba, length) = (original.io.lba, original.io.sectors.bytes() as usize);
         let answer = original.answer.take()?;
         let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
-        Some(Hit { answer, copy, data: self.frames.place(slot, offset, length), length })
+        Some(CacheHit { answer, copy, data: self.frames.place(slot, offset, length), length })
     }
 
-    /// A [`Hit`] was answered.
+    /// A [`CacheHit`] was answered.
     pub(super) fn copied(&mut self, copy: CopyId, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.copied(copy, now, &mut actions);
@@ -275,10 +281,10 @@ impl Body {
     }
 
     /// What was completed since the last call; nothing the first time.
-    pub(super) fn take_window(&mut self, spare: Window) -> Window {
+    pub(super) fn take_window(&mut self, spare: TrafficWindow) -> TrafficWindow {
         let pending = self.pending();
         let window = self.window.replace(spare).unwrap_or_default();
-        Window { pending, ..window }
+        TrafficWindow { pending, ..window }
     }
 
     /// Requests from above that were completed since then.

@@ -1,6 +1,6 @@
 //! [`CachedDisk`]: a disk under a cache, as a block device's store.
 
-use super::body::{Body, Window, now};
+use super::body::{CacheBody, TrafficWindow, now};
 use super::lower_disk::LowerDisk;
 use super::ring::Ring;
 use crate::block_server::{Answer, BlockRequest, Store};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A disk under a cache. Whoever brings a request also copies what the cache holds, and sends the rest to the disk; one
 /// thread takes what the disk completes.
 pub(super) struct CachedDisk {
-    body: Mutex<Body>,
+    body: Mutex<CacheBody>,
     ring: Arc<Ring>,
     disk: LowerDisk,
     stopping: AtomicBool,
@@ -27,7 +27,12 @@ thread_local! {
 }
 
 impl CachedDisk {
-    pub(super) fn new(body: Body, ring: Arc<Ring>, disk: LowerDisk, broken: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(super) fn new(
+        body: CacheBody,
+        ring: Arc<Ring>,
+        disk: LowerDisk,
+        broken: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         Self { body: Mutex::new(body), ring, disk, stopping: AtomicBool::new(false), broken: Box::new(broken) }
     }
 
@@ -37,12 +42,12 @@ impl CachedDisk {
     }
 
     /// The policy and its body.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Body> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, CacheBody> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the body, and then sends what came of it.
-    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Body) -> T) -> T {
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut CacheBody) -> T) -> T {
         DONE.with_borrow_mut(|done| {
             let (result, submit) = {
                 let mut body = self.lock();
@@ -59,7 +64,7 @@ impl CachedDisk {
     }
 
     /// What was completed since the last call; `spare` is filled from now on.
-    pub(super) fn take_window(&self, spare: Window) -> Window {
+    pub(super) fn take_window(&self, spare: TrafficWindow) -> TrafficWindow {
         self.lock().take_window(spare)
     }
 

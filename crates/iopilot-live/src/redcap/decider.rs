@@ -1,4 +1,4 @@
-//! [`Decider`]: decides for the algorithm `rig`, by trials on a model of the disk.
+//! [`Decider`]: decides for the algorithm `adaptive`, by trials on a model of the disk.
 
 use crate::dads::{Simulators, simulators};
 use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};
@@ -105,10 +105,10 @@ impl Decider {
     }
 
     /// Why nothing can be decided; `None` if it can.
-    pub(super) fn lacks(&self) -> Option<String> {
+    pub(super) fn why_incomplete(&self) -> Option<String> {
         match &self.model {
             Model::Given(_) => None,
-            Model::Learned(learned) => learned.lacks(),
+            Model::Learned(learned) => learned.why_incomplete(),
             Model::None => Some("its driver has no queue to learn from, expected a model for --disk".to_owned()),
         }
     }

@@ -3,7 +3,7 @@
 use super::body::now;
 use super::cached_disk::CachedDisk;
 use super::pilot::SharedNotes;
-use super::pressure::Limit;
+use super::pressure::CacheLimit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
 use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
@@ -19,11 +19,11 @@ pub(super) struct Monitor {
     spec: RedcapSpec,
     pub(super) disk: Arc<CachedDisk>,
     pub(super) notes: SharedNotes,
-    pub(super) limit: Limit,
+    pub(super) limit: CacheLimit,
     /// Where what it holds is kept for the next time.
     pub(super) warmth: Option<SharedWarmth>,
     began: Nanos,
-    heeds_pressure: bool,
+    shrinks_under_pressure: bool,
 }
 
 impl Monitor {
@@ -31,17 +31,17 @@ impl Monitor {
     pub(super) fn new(
         spec: &RedcapSpec,
         disk: &Arc<CachedDisk>,
-        heeds_pressure: bool,
+        shrinks_under_pressure: bool,
         warmth: Option<SharedWarmth>,
     ) -> Self {
         Self {
             spec: spec.clone(),
             disk: Arc::clone(disk),
             notes: SharedNotes::default(),
-            limit: Limit::new(spec.most_bytes()),
+            limit: CacheLimit::new(spec.most_bytes()),
             warmth,
             began: now(),
-            heeds_pressure,
+            shrinks_under_pressure,
         }
     }
 
@@ -60,7 +60,7 @@ impl Monitor {
             state: body.cache.state(),
             geometry,
             off_percent: 100.0 * body.cache.off_share(),
-            lacks: notes.lacks.clone(),
+            model_incomplete: notes.model_incomplete.clone(),
             application,
             disk,
             cache: *body.cache.counters(),
@@ -71,7 +71,7 @@ impl Monitor {
                 segments: body.cache.segments(),
                 locked: body.frames.is_locked(),
                 shrinks: self.limit.shrinks.load(Ordering::Relaxed),
-                heeds_pressure: self.heeds_pressure,
+                shrinks_under_pressure: self.shrinks_under_pressure,
             },
             warm: self.warmth.as_ref().map(|warmth| *warmth.lock().unwrap_or_else(PoisonError::into_inner)),
             checks: decided.chain(checked).map(|check| check.note(self.began)).collect(),

@@ -23,13 +23,13 @@ const LEAST: u64 = 16;
 
 /// How many bytes a cache may hold, and how often it had to shrink.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(super) struct CacheLimit {
     pub(super) full: u64,
     pub(super) now: AtomicU64,
     pub(super) shrinks: AtomicU64,
 }
 
-impl Limit {
+impl CacheLimit {
     pub(super) fn new(bytes: u64) -> Self {
         Self { full: bytes, now: AtomicU64::new(bytes), shrinks: AtomicU64::new(0) }
     }
@@ -63,7 +63,7 @@ pub(super) fn watch() -> io::Result<File> {
 }
 
 /// Halves the cache at each sign of pressure, and lets it grow in calm, until `stop` is closed.
-pub(super) fn heed(pressure: &File, stop: &UnixStream, disk: &CachedDisk, limit: &Limit, buffers: &Arc<Buffers>) {
+pub(super) fn heed(pressure: &File, stop: &UnixStream, disk: &CachedDisk, limit: &CacheLimit, buffers: &Arc<Buffers>) {
     loop {
         let mut both = [PollFd::new(pressure, PollFlags::PRI), PollFd::new(stop, PollFlags::IN)];
         let timeout = Timespec { tv_sec: CALM, tv_nsec: 0 };
@@ -99,12 +99,12 @@ mod tests {
 
     #[test]
     fn it_shrinks_fast_and_grows_slowly() {
-        let limit = Limit::new(64);
+        let limit = CacheLimit::new(64);
         assert_eq!([limit.shrink(64), limit.shrink(64), limit.grow()], [32, 16, 24]);
         assert_eq!((0..10).map(|_| limit.shrink(64)).last(), Some(4));
         assert_eq!(limit.shrinks.load(Ordering::Relaxed), 12);
         assert_eq!((0..10).map(|_| limit.grow()).last(), Some(64));
-        assert_eq!(Limit::new(1).shrink(1), 1);
-        assert_eq!(Limit::new(64).shrink(20), 10, "of what may be used, that is all that is");
+        assert_eq!(CacheLimit::new(1).shrink(1), 1);
+        assert_eq!(CacheLimit::new(64).shrink(20), 10, "of what may be used, that is all that is");
     }
 }

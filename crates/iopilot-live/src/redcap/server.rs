@@ -1,13 +1,13 @@
 //! [`RedcapServer`]: a cached disk that this process serves.
 
-use super::body::Body;
+use super::body::CacheBody;
 use super::cached_disk::CachedDisk;
 use super::decider::{Decider, RedcapModel, scheduler_of};
 use super::frames::Frames;
 use super::lower_disk::LowerDisk;
 use super::metrics;
 use super::monitor::Monitor;
-use super::parts::Parts;
+use super::parts::CacheParts;
 use super::pilot::run_pilot;
 use super::pressure;
 use super::ring::Ring;
@@ -16,7 +16,8 @@ use super::warmer::Warmer;
 use super::{RedcapAttachment, RedcapOptions, RedcapStatus};
 use crate::LiveError;
 use crate::block_server::{
-    Buffers, Ending, Exposed, Server, Shape, StateFolder, become_io_flusher, check_name, check_system, depth,
+    BlockDeviceSpec, Buffers, EndSignal, Exposed, Server, StateFolder, become_io_flusher, check_name, check_system,
+    depth,
 };
 use crate::metrics_server::MetricsServer;
 use iopilot_block::SECTOR_BYTES;
@@ -42,7 +43,7 @@ const METRICS: Duration = Duration::from_millis(250);
 /// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
 pub struct RedcapServer {
     attachment: RedcapAttachment,
-    server: Server<Parts>,
+    server: Server<CacheParts>,
 }
 
 impl RedcapServer {
@@ -98,11 +99,11 @@ impl RedcapServer {
             LiveError::Device { path: "io_uring".into(), reason }
         })?;
         let ring = Arc::new(ring);
-        let body = Body::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
+        let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
         let claim = state.claim(options.name.as_deref())?;
         let folder = claim.folder().to_owned();
-        let ending = Ending::new()?;
-        let shape = Shape {
+        let ending = EndSignal::new()?;
+        let shape = BlockDeviceSpec {
             name: NAME,
             via: options.via,
             depth,
@@ -117,7 +118,7 @@ impl RedcapServer {
         let told = pressure::watch();
         let warmth = warmer.as_ref().map(|warmer| Arc::new(Mutex::new(warmer.status())));
         let monitor = Arc::new(Monitor::new(&spec, &disk, told.is_ok(), warmth));
-        let mut parts = Parts {
+        let mut parts = CacheParts {
             claim,
             monitor: Arc::clone(&monitor),
             exposed,
@@ -141,7 +142,7 @@ impl RedcapServer {
         let prepare = || {
             become_io_flusher();
         };
-        let Parts { claim, exposed, .. } = &mut parts;
+        let CacheParts { claim, exposed, .. } = &mut parts;
         let queue = exposed.make(&disk, claim, &buffers, &shape, prepare, ending.teller()?)?;
         // What the kernel knows of the disk below is true of the one above.
         if let Some(below) = &lower_queue {
@@ -171,7 +172,7 @@ impl RedcapServer {
             let (stop, stopped) = channel();
             let monitor = Arc::clone(&monitor);
             let run = move || run_pilot(decider, &monitor.disk, &monitor.notes, &stopped);
-            parts.pilot = Some((spawn("rig", run).map_err(thread_failed)?, stop));
+            parts.pilot = Some((spawn("adaptive", run).map_err(thread_failed)?, stop));
         }
         if let (Some(warmer), Some(warmth)) = (warmer, monitor.warmth.clone()) {
             let (stop, stopped) = channel();

@@ -15,11 +15,12 @@ pub struct RedcapStatus {
     /// The segments that the cache has now.
     #[serde(default)]
     pub geometry: Geometry,
-    /// The share of the disk that `rig` leaves alone, in percent.
+    /// The share of the disk that `adaptive` leaves alone, in percent.
     #[serde(default)]
     pub off_percent: f64,
     /// Why the algorithm decides nothing; `None` if it does.
-    pub lacks: Option<String>,
+    #[serde(alias = "lacks")]
+    pub model_incomplete: Option<String>,
     /// The requests of those that use the cached disk.
     pub application: ApplicationTraffic,
     /// The requests to the disk below.
@@ -61,8 +62,9 @@ pub struct MemoryUse {
     pub locked: bool,
     /// How often it was halved as memory was short.
     pub shrinks: u64,
-    /// Whether the kernel tells when memory is short.
-    pub heeds_pressure: bool,
+    /// Whether it shrinks under memory pressure: the kernel reports it (PSI).
+    #[serde(alias = "heeds_pressure")]
+    pub shrinks_under_pressure: bool,
 }
 
 /// A decision.
@@ -106,5 +108,23 @@ impl StatusCheck {
             off_percent: self.off_percent,
             geometry: self.geometry,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redcap::DryRunReport;
+
+    #[test]
+    fn what_an_older_version_tells_is_read() {
+        let old = r#"{"cap":1,"limit":1,"used":1,"segments":1,"locked":true,"shrinks":0,"heeds_pressure":true}"#;
+        let memory: MemoryUse = serde_json::from_str(old).unwrap();
+        assert!(memory.shrinks_under_pressure);
+        assert!(serde_json::to_string(&memory).unwrap().contains(r#""shrinks_under_pressure":true"#));
+        let report = DryRunReport { model_incomplete: Some("why".to_owned()), ..DryRunReport::default() };
+        let new = serde_json::to_string(&report).unwrap();
+        let read: DryRunReport = serde_json::from_str(&new.replace("model_incomplete", "lacks")).unwrap();
+        assert_eq!(read, report);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Streams`]: who reads what, told by addresses. Behind a block device the reading processes are not known.
+//! [`AddressStreams`]: who reads what, told by addresses. Behind a block device the reading processes are not known.
 
 use iopilot_block::{Lba, ProcessId, Sectors};
 
@@ -9,13 +9,13 @@ const NEAR: u64 = 4096;
 
 /// The last place of each of a number of streams. Telling one is O(1): there are 64 of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams {
+pub(super) struct AddressStreams {
     /// Where each ended, and when it was last seen, as a count.
     ends: Vec<(u64, u64)>,
     seen: u64,
 }
 
-impl Streams {
+impl AddressStreams {
     /// The number of the stream that a request belongs to. One that is near none begins another, in the place of the one
     /// that was not seen for longest.
     pub(super) fn of(&mut self, lba: Lba, sectors: Sectors) -> ProcessId {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn streams_are_told_apart_by_where_they_go_on() {
-        let mut streams = Streams::default();
+        let mut streams = AddressStreams::default();
         let mut of = |lba| streams.of(Lba(lba), Sectors(8)).0;
         assert_eq!([of(1_000_000), of(9_000_000), of(1_000_008), of(8_999_992), of(1_002_000)], [1, 2, 1, 2, 1]);
         for n in 0..200 {

@@ -1,4 +1,4 @@
-//! [`Tally`]: what went through a cache.
+//! [`CacheTally`]: what went through a cache.
 
 use crate::block_server::OpCounts;
 use iopilot_block::{Distribution, Histogram, Nanos, Op, Sectors};
@@ -41,14 +41,14 @@ pub struct DiskTraffic {
 
 /// The counters behind both.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CacheTally {
     application: ApplicationTraffic,
     disk: DiskTraffic,
     reads: Histogram,
     writes: Histogram,
 }
 
-impl Tally {
+impl CacheTally {
     /// Counts a request from above.
     pub(super) fn above(&mut self, op: Op, sectors: Sectors, took: Nanos, failed: bool) {
         *self.application.requests.of(op) += 1;

@@ -3,7 +3,7 @@
 use super::body::now;
 use super::cached_disk::CachedDisk;
 use super::status::WarmStatus;
-use super::warm_file::{Found, WarmFile};
+use super::warm_file::{WarmFile, WarmFileContent};
 use crate::LiveError;
 use iopilot_block::{Lba, Nanos};
 use std::collections::HashSet;
@@ -38,7 +38,7 @@ pub(super) struct Warmer {
     written: Vec<u64>,
 }
 
-/// Segments of `sectors` each as those of the file, of `unit` sectors: `rig` may have given the cache others meanwhile.
+/// Segments of `sectors` each as those of the file, of `unit` sectors: `adaptive` may have given the cache others meanwhile.
 fn in_units(segments: &[u64], sectors: u64, unit: u64) -> Vec<u64> {
     let mut units = Vec::with_capacity(segments.len());
     for segment in segments {
@@ -55,8 +55,8 @@ impl Warmer {
     /// Where it cannot be read, or is of another kind.
     pub(super) fn new(file: WarmFile, most: usize) -> Result<(Self, Option<String>), LiveError> {
         let (written, useless) = match file.read()? {
-            Found::Segments(segments) => (segments, None),
-            Found::Useless(why) => (Vec::new(), Some(format!("the cache begins cold: {why}"))),
+            WarmFileContent::Segments(segments) => (segments, None),
+            WarmFileContent::Useless(why) => (Vec::new(), Some(format!("the cache begins cold: {why}"))),
         };
         let mut left = written.clone();
         left.truncate(most);

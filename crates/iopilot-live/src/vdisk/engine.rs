@@ -1,9 +1,9 @@
-//! [`Engine`]: runs a [`ModelQueue`] in real time.
+//! [`RealTimeModel`]: runs a [`ModelQueue`] in real time.
 
-use super::clock::Clock;
+use super::clock::ModelClock;
 use super::model_queue::{DiskRequest, DueAnswer, ModelQueue};
-use super::request_log::{LoggedRequest, RequestLog};
-use super::stats::{Counted, Tally};
+use super::request_log::{LoggedRequest, VdiskRequestLog};
+use super::stats::{Counted, VdiskTally};
 use super::wake_margin::WakeMargin;
 use crate::block_server::{become_real_time, monotonic};
 use iopilot_block::{Nanos, RequestId};
@@ -19,7 +19,7 @@ use std::time::Duration;
 const PRIORITY: i32 = 20;
 
 /// The answer to a request.
-pub(super) trait Answer: Send + 'static {
+pub(super) trait TimedAnswer: Send + 'static {
     /// Sends it.
     fn send(self);
 
@@ -30,15 +30,15 @@ pub(super) trait Answer: Send + 'static {
 }
 
 /// A [`ModelQueue`] with a thread that sends each answer when it is due.
-pub(super) struct Engine<D, A> {
+pub(super) struct RealTimeModel<D, A> {
     guarded: Mutex<Guarded<D, A>>,
     /// Wakes the thread that keeps time.
     wake: Condvar,
     /// The real time of the model's next event; 0 for at once. For the thread that spins.
     alarm: AtomicU64,
-    clock: Clock,
-    tally: Arc<Mutex<Tally>>,
-    log: Option<RequestLog>,
+    clock: ModelClock,
+    tally: Arc<Mutex<VdiskTally>>,
+    log: Option<VdiskRequestLog>,
 }
 
 struct Guarded<D, A> {
@@ -50,14 +50,14 @@ struct Guarded<D, A> {
     stop: bool,
 }
 
-impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
+impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
     /// Starts the thread; `tally` counts its answers and `log` records them. If the model panics, `broken` is called, and all
     /// requests are answered at once. The returned flag says whether the thread has real-time priority.
     pub(super) fn start(
         device: D,
         speed: f64,
-        tally: Arc<Mutex<Tally>>,
-        log: Option<RequestLog>,
+        tally: Arc<Mutex<VdiskTally>>,
+        log: Option<VdiskRequestLog>,
         broken: impl Fn() + Send + 'static,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>, bool)> {
         let engine = Arc::new(Self {
@@ -69,7 +69,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             }),
             wake: Condvar::new(),
             alarm: AtomicU64::new(u64::MAX),
-            clock: Clock::new(monotonic(), speed),
+            clock: ModelClock::new(monotonic(), speed),
             tally,
             log,
         });
@@ -240,7 +240,7 @@ fn retired<D: Device, A>(mut guarded: MutexGuard<'_, Guarded<D, A>>) -> MutexGua
     guarded
 }
 
-fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
+fn lock(tally: &Mutex<VdiskTally>) -> MutexGuard<'_, VdiskTally> {
     tally.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -254,7 +254,7 @@ mod tests {
     /// Reports that it was sent.
     struct SentAnswer(Sender<u32>, u32);
 
-    impl Answer for SentAnswer {
+    impl TimedAnswer for SentAnswer {
         fn send(self) {
             self.0.send(self.1).unwrap();
         }
@@ -262,13 +262,13 @@ mod tests {
 
     const READ: DiskRequest = DiskRequest { op: Op::Read, lba: Lba(0), sectors: Sectors(8) };
 
-    type Started<D> = (Arc<Engine<D, SentAnswer>>, JoinHandle<()>, Receiver<()>);
+    type Started<D> = (Arc<RealTimeModel<D, SentAnswer>>, JoinHandle<()>, Receiver<()>);
 
-    fn start<D: Device + Send + 'static>(device: D) -> (Started<D>, Arc<Mutex<Tally>>) {
-        let tally = Arc::new(Mutex::new(Tally::new(1.0)));
+    fn start<D: Device + Send + 'static>(device: D) -> (Started<D>, Arc<Mutex<VdiskTally>>) {
+        let tally = Arc::new(Mutex::new(VdiskTally::new(1.0)));
         let (tell, broken) = channel();
         let broke = move || tell.send(()).unwrap();
-        let (engine, thread, _) = Engine::start(device, 1.0, Arc::clone(&tally), None, broke).unwrap();
+        let (engine, thread, _) = RealTimeModel::start(device, 1.0, Arc::clone(&tally), None, broke).unwrap();
         ((engine, thread, broken), tally)
     }
 

@@ -1,14 +1,14 @@
 //! [`VdiskServer`]: a virtual disk that this process serves.
 
 use super::checks::{is_rotational, open_image};
-use super::engine::Engine;
+use super::engine::RealTimeModel;
 use super::image::Image;
-use super::parts::Parts;
-use super::request_log::RequestLog;
-use super::stats::Tally;
+use super::parts::VdiskParts;
+use super::request_log::VdiskRequestLog;
+use super::stats::VdiskTally;
 use super::{Attachment, VdiskOptions, VdiskStats};
 use crate::LiveError;
-use crate::block_server::{Ending, Exposed, Server, Shape, StateFolder, check_name, check_system, depth};
+use crate::block_server::{BlockDeviceSpec, EndSignal, Exposed, Server, StateFolder, check_name, check_system, depth};
 use iopilot_block::InputError;
 use iopilot_device::Device;
 use std::path::Path;
@@ -22,7 +22,7 @@ const THREADS: usize = 4;
 /// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
 pub struct VdiskServer {
     attachment: Attachment,
-    server: Server<Parts>,
+    server: Server<VdiskParts>,
 }
 
 impl VdiskServer {
@@ -54,15 +54,15 @@ impl VdiskServer {
         depth: u32,
         options: VdiskOptions,
     ) -> Result<Self, LiveError> {
-        let log = options.log.as_deref().map(RequestLog::create).transpose()?;
+        let log = options.log.as_deref().map(VdiskRequestLog::create).transpose()?;
         let (log, log_thread) = log.map_or((None, None), |(log, thread)| (Some(log), Some(thread)));
         let claim = state.claim(options.name.as_deref())?;
         let folder = claim.folder().to_owned();
         let exposed = Exposed::new(&claim);
-        let mut parts = Parts {
+        let mut parts = VdiskParts {
             claim,
             image: Arc::clone(image),
-            tally: Arc::new(Mutex::new(Tally::new(options.speed))),
+            tally: Arc::new(Mutex::new(VdiskTally::new(options.speed))),
             model: options.device.clone(),
             engine: None,
             threads: Vec::new(),
@@ -70,18 +70,18 @@ impl VdiskServer {
             exposed,
             gone: false,
         };
-        let ending = Ending::new()?;
+        let ending = EndSignal::new()?;
         let rotational = options.device.as_ref().is_some_and(is_rotational);
         let mut real_time = false;
         if let Some(device) = options.device {
             // A model that panics serves nobody.
-            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log, ending.teller()?);
+            let started = RealTimeModel::start(device, options.speed, Arc::clone(&parts.tally), log, ending.teller()?);
             let (engine, thread, punctual) = started.map_err(|e| LiveError::io("a thread", e))?;
             parts.engine = Some(engine);
             parts.threads.push(thread);
             real_time = punctual;
         }
-        let shape = Shape {
+        let shape = BlockDeviceSpec {
             name: "vdisk",
             via: options.via,
             depth,

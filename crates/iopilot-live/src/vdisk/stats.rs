@@ -47,7 +47,7 @@ pub(super) struct Counted {
 
 /// The counters behind [`VdiskStats`].
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(super) struct VdiskTally {
     requests: OpCounts,
     bytes: OpCounts,
     errors: OpCounts,
@@ -59,7 +59,7 @@ pub(super) struct Tally {
     speed: f64,
 }
 
-impl Tally {
+impl VdiskTally {
     /// Empty counters for a model that runs at `speed`.
     pub(super) fn new(speed: f64) -> Self {
         Self {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn times_are_real_ones() {
-        let mut tally = Tally::new(10.0);
+        let mut tally = VdiskTally::new(10.0);
         let modelled = Nanos(10_000_000);
         tally.count(&Counted {
             op: Op::Read,

@@ -196,7 +196,7 @@ pub(super) struct Descriptor {
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum UblkRequest {
     /// To read.
     Read,
     /// To write; and to have it durable, where that is set.
@@ -216,13 +216,13 @@ impl Descriptor {
     const FUA: u32 = 1 << 13;
 
     /// What it asks for.
-    pub(super) fn request(&self) -> Request {
+    pub(super) fn request(&self) -> UblkRequest {
         match self.op_flags & 0xff {
-            0 => Request::Read,
-            1 => Request::Write { durable: (self.op_flags & Self::FUA) != 0 },
-            2 => Request::Flush,
-            3 | 5 => Request::Discard,
-            _ => Request::Unknown,
+            0 => UblkRequest::Read,
+            1 => UblkRequest::Write { durable: (self.op_flags & Self::FUA) != 0 },
+            2 => UblkRequest::Flush,
+            3 | 5 => UblkRequest::Discard,
+            _ => UblkRequest::Unknown,
         }
     }
 }
@@ -290,8 +290,11 @@ mod tests {
         assert_eq!(size_of::<Descriptor>(), 24);
         assert_eq!(std::mem::offset_of!(Descriptor, first), 8);
         let of = |op_flags| Descriptor { op_flags, sectors: 8, first: 0, address: 0 }.request();
-        assert_eq!((of(0), of(1), of(2)), (Request::Read, Request::Write { durable: false }, Request::Flush));
-        assert_eq!((of(3), of(5), of(5 | 1 << 15)), (Request::Discard, Request::Discard, Request::Discard));
-        assert_eq!((of(1 | 1 << 13), of(4)), (Request::Write { durable: true }, Request::Unknown));
+        assert_eq!(
+            (of(0), of(1), of(2)),
+            (UblkRequest::Read, UblkRequest::Write { durable: false }, UblkRequest::Flush)
+        );
+        assert_eq!((of(3), of(5), of(5 | 1 << 15)), (UblkRequest::Discard, UblkRequest::Discard, UblkRequest::Discard));
+        assert_eq!((of(1 | 1 << 13), of(4)), (UblkRequest::Write { durable: true }, UblkRequest::Unknown));
     }
 }

@@ -1,4 +1,4 @@
-//! [`Control`]: the commands by which ublk devices come and go.
+//! [`UblkControl`]: the commands by which ublk devices come and go.
 
 use super::abi::{self, ControlCommand, DeviceInfo, Parameters};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
@@ -7,23 +7,23 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// Rings whose submissions have room for a command.
-pub(super) type Ring = IoUring<squeue::Entry128, cqueue::Entry>;
+pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
 
 const BUFFER: usize = 64;
 
 /// The driver's control device.
-pub(super) struct Control {
-    ring: Ring,
+pub(super) struct UblkControl {
+    ring: CommandRing,
     device: File,
     /// What a command takes or fills: here, and behind the ring, so that nothing that is under way outlives it.
     buffer: Box<[u8; BUFFER]>,
 }
 
-impl Control {
+impl UblkControl {
     /// Opens it.
     pub(super) fn open() -> io::Result<Self> {
         let device = File::options().read(true).write(true).open(abi::CONTROL)?;
-        Ok(Self { ring: Ring::builder().build(4)?, device, buffer: Box::new([0; BUFFER]) })
+        Ok(Self { ring: CommandRing::builder().build(4)?, device, buffer: Box::new([0; BUFFER]) })
     }
 
     /// Makes a device of one queue; its number is the first that is free.

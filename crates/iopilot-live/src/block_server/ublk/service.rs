@@ -1,6 +1,6 @@
 //! What the driver's requests are to a [`Store`].
 
-use super::abi::{Descriptor, Request};
+use super::abi::{Descriptor, UblkRequest};
 use super::outbox::Ticket;
 use crate::block_server::answer::Answer;
 use crate::block_server::store::{BlockRequest, Store};
@@ -33,12 +33,12 @@ fn request(descriptor: &Descriptor) -> Result<BlockRequest, i32> {
         None => Err(libc::EINVAL),
     };
     match descriptor.request() {
-        Request::Read => of(Op::Read, false),
-        Request::Write { durable } => of(Op::Write, durable),
-        Request::Discard => of(Op::Discard, false),
+        UblkRequest::Read => of(Op::Read, false),
+        UblkRequest::Write { durable } => of(Op::Write, durable),
+        UblkRequest::Discard => of(Op::Discard, false),
         // The kernel gives flushes the last place of all.
-        Request::Flush => Ok(BlockRequest { op: Op::Flush, durable: false, offset: 0, length: 0 }),
-        Request::Unknown => Err(libc::EOPNOTSUPP),
+        UblkRequest::Flush => Ok(BlockRequest { op: Op::Flush, durable: false, offset: 0, length: 0 }),
+        UblkRequest::Unknown => Err(libc::EOPNOTSUPP),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::message::{BpfMessage, FlagBits, RequestMessage};
 use crate::LiveError;
-use crate::capture::device::Device;
+use crate::capture::device::CapturedDevice;
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -35,7 +35,7 @@ const MAX_CPUS: u32 = 8;
 
 /// The programs' counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct BpfCounters {
     /// Requests that arrived, and those of them that have ended.
     pub(super) arrived: u64,
     pub(super) over: u64,
@@ -86,7 +86,7 @@ fn program<'a>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoi
 
 impl Programs {
     /// Loads and attaches them. The buffer is as large as asked for, for each CPU, rounded up to a power of two.
-    pub(super) fn start(device: &Device, buffer_kb: u32) -> Result<Self, LiveError> {
+    pub(super) fn start(device: &CapturedDevice, buffer_kb: u32) -> Result<Self, LiveError> {
         let btf = Btf::from_sys_fs().map_err(|e| refused(&e))?;
         let (major, minor) = (device.disk >> 20, device.disk & 0xf_ffff);
         let partition = device.partition.unwrap_or_default();
@@ -169,9 +169,9 @@ impl Programs {
     }
 
     /// The counters; a process can always read its own maps.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> BpfCounters {
         let words = self.words();
-        Counts { arrived: words[22], over: words[39], lost: words[5] }
+        BpfCounters { arrived: words[22], over: words[39], lost: words[5] }
     }
 
     /// Where the kernel has the flags of requests; known as soon as one has arrived.

@@ -1,10 +1,10 @@
 //! How many segments the cache has, how long, and how many of them it may use.
 
-use super::Body;
+use super::CacheBody;
 use iopilot_block::{InputError, Nanos};
 use iopilot_redcap::Geometry;
 
-impl Body {
+impl CacheBody {
     /// Sectors of a segment, as it is now.
     pub(in crate::redcap) fn segment_sectors(&self) -> u64 {
         self.segment_sectors

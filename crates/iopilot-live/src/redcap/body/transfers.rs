@@ -1,6 +1,6 @@
 //! Parts on their way to the disk.
 
-use super::{Body, InFlight};
+use super::{CacheBody, InFlight};
 use crate::redcap::ring::Transfer;
 use iopilot_block::{Arrival, Nanos, Op, PriorityClass, SECTOR_BYTES};
 use iopilot_redcap::{Part, Role};
@@ -8,7 +8,7 @@ use std::io;
 
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-impl Body {
+impl CacheBody {
     /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the whole of
     /// a merged request where any block of it is bad. Only the second failure is the reader's own.
     ///

@@ -1,6 +1,6 @@
 //! Reading for nobody what the cache held before a restart.
 
-use super::Body;
+use super::CacheBody;
 use iopilot_block::{
     Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors, SourceHandle,
 };
@@ -8,7 +8,7 @@ use iopilot_block::{
 /// The handle of what is read for nobody.
 const NOBODY: SourceHandle = SourceHandle(u64::MAX);
 
-impl Body {
+impl CacheBody {
     /// Whether nothing is under way, and nothing came from above for `long`.
     pub(in crate::redcap) fn is_quiet(&self, now: Nanos, long: Nanos) -> bool {
         self.pending() == 0 && self.in_flight == 0 && now.since(self.arrived) >= long

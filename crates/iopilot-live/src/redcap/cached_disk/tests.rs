@@ -46,7 +46,7 @@ impl Bench {
         let virtual_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
         let virtual_disk = spec.algorithm.needs_virtual_disk().then(virtual_disk);
         let cache = Redcap::with_virtual_disk(&spec, SIZE / 512, virtual_disk).unwrap();
-        let body = Body::new(cache, &spec, frames, Arc::clone(&ring), 64);
+        let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), 64);
         let lower = LowerDisk {
             file: Mutex::new(Some(file)),
             path,

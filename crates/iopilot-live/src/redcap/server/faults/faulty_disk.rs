@@ -1,6 +1,8 @@
 //! [`FaultyDisk`]: a block device of the kernel's that fails, or waits, where a test says so.
 
-use crate::block_server::{Answer, BlockRequest, Buffers, Claim, Exposed, Shape, StateFolder, Store, Via};
+use crate::block_server::{
+    Answer, BlockDeviceSpec, BlockRequest, Buffers, DeviceClaim, Exposed, StateFolder, Store, Via,
+};
 use crate::redcap::RedcapAttachment;
 use iopilot_block::Op;
 use std::io;
@@ -119,7 +121,7 @@ impl Store for FaultyStore {
 pub(super) struct FaultyDisk {
     pub(super) store: Arc<FaultyStore>,
     exposed: Exposed,
-    claim: Claim<RedcapAttachment>,
+    claim: DeviceClaim<RedcapAttachment>,
 }
 
 impl FaultyDisk {
@@ -129,7 +131,7 @@ impl FaultyDisk {
         let store = Arc::new(store);
         let claim = StateFolder::<RedcapAttachment>::open(&folder.join("faulty")).unwrap().claim(None).unwrap();
         let mut exposed = Exposed::new(&claim);
-        let shape = Shape {
+        let shape = BlockDeviceSpec {
             name: "faulty",
             via: Via::Loop,
             depth: 32,

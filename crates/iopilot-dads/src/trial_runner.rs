@@ -1,6 +1,6 @@
-//! [`Rig`]: the virtual disk on which the candidates are tried.
+//! [`TrialRunner`]: the virtual disk on which the candidates are tried.
 
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::coming_and_going::{ended, settled};
 use crate::extended::ExtendedTrial;
 use crate::objective::{Costing, Objective};
@@ -26,12 +26,12 @@ use std::sync::Arc;
 /// Candidates start with nothing learned each time. Keeping what they learned would not be more accurate. Between two
 /// windows a candidate would see its processes stop until the last of them has finished, and bfq would remember that.
 #[derive(Clone, Debug)]
-pub struct Rig<D> {
+pub struct TrialRunner<D> {
     disk: TrialDisk<D>,
     config: RunConfig,
     /// When the last request tried so far completed on the real disk.
     last_completion: Nanos,
-    /// See [`Rig::with_min_requests`].
+    /// See [`TrialRunner::with_min_requests`].
     least: u64,
     /// The requests of the last window, kept for extended trials.
     before: Vec<TraceRecord>,
@@ -43,7 +43,7 @@ pub struct Rig<D> {
     redcap_active: bool,
     /// What processes keep in flight.
     in_flight: InFlight,
-    /// See [`Rig::tell_lateness`].
+    /// See [`TrialRunner::tell_lateness`].
     lateness: Option<f64>,
     /// For each request that was tried, when it would have arrived, had its process not slept for tags.
     ready: Vec<Nanos>,
@@ -95,7 +95,7 @@ impl<D> TrialDisk<D> {
 /// A trial, and the disk and the time after it.
 pub(crate) type Tried<D> = Result<(Trial, D, Nanos), SimError>;
 
-impl<D: Device + Clone + Send + Sync> Rig<D> {
+impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
     /// A disk that has served nothing yet.
     pub fn new(device: D, config: &RunConfig) -> Self {
         let config = RunConfig { log: false, outcomes: true, ..config.clone() };
@@ -205,19 +205,19 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
         let redcap = self.redcap_in_use();
-        let candidates: Vec<_> = candidates.iter().map(|c| Candidate::new(c.clone(), redcap.clone())).collect();
+        let candidates: Vec<_> = candidates.iter().map(|c| TrialCandidate::new(c.clone(), redcap.clone())).collect();
         self.try_candidates(records, pending, &candidates, current, objective)
     }
 
-    /// As [`Rig::try_all`], where candidates also differ in what is above the scheduler.
+    /// As [`TrialRunner::try_all`], where candidates also differ in what is above the scheduler.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
+    /// As [`TrialRunner::try_all`].
     pub(crate) fn try_candidates(
         &mut self,
         records: &[TraceRecord],
         pending: usize,
-        candidates: &[Candidate],
+        candidates: &[TrialCandidate],
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
@@ -229,17 +229,17 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Ok(tried.into_iter().map(|(trial, _)| trial).collect())
     }
 
-    /// As [`Rig::try_candidates`], each on a disk of its own: those in `disks`, as its last trial has left them. Returns them as they are
+    /// As [`TrialRunner::try_candidates`], each on a disk of its own: those in `disks`, as its last trial has left them. Returns them as they are
     /// after the trial.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
+    /// As [`TrialRunner::try_all`].
     pub(crate) fn try_on(
         &mut self,
         disks: &[TrialDisk<D>],
         records: &[TraceRecord],
         pending: usize,
-        candidates: &[Candidate],
+        candidates: &[TrialCandidate],
         current: usize,
         objective: Objective,
     ) -> Result<Vec<(Trial, TrialDisk<D>)>, SimError> {
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn an_idle_disk_is_not_unsettled() {
         let disk = iopilot_device::ConstantDevice::simple(1 << 20, 1, Nanos::from_millis(1), 0.0);
-        let mut rig = Rig::new(disk, &RunConfig::default()).with_min_requests(8000);
+        let mut runner = TrialRunner::new(disk, &RunConfig::default()).with_min_requests(8000);
         let candidates = [SchedulerSpec::parse("none").unwrap()];
         let record = |process, arrival, born| TraceRecord {
             process: Some(ProcessId(process)),
@@ -345,9 +345,9 @@ mod tests {
             ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(0), Sectors(8))
         };
         let records = [record(6, 5, None), record(7, 40, Some(Nanos(39)))];
-        rig.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
-        assert_eq!(rig.mode(), TrialMode::ShortReplay, "a process came");
-        rig.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
-        assert_eq!(rig.mode(), TrialMode::Replay);
+        runner.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
+        assert_eq!(runner.mode(), TrialMode::ShortReplay, "a process came");
+        runner.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
+        assert_eq!(runner.mode(), TrialMode::Replay);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Regions`]: which parts of a disk a cache is for (GF ch. 5).
+//! [`DiskRegions`]: which parts of a disk a cache is for (GF ch. 5).
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ const LONGEST_SEGMENT: u64 = 512;
 
 /// A disk, divided into groups of adjacent segments; for each group, whether the cache is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Regions {
+pub struct DiskRegions {
     /// Sectors of a group; the last may be shorter.
     group: u64,
     /// Sectors of the disk.
@@ -15,7 +15,7 @@ pub struct Regions {
     on: Vec<bool>,
 }
 
-impl Regions {
+impl DiskRegions {
     /// As many groups as asked for, of a disk of `capacity` sectors, or fewer where it is small. All are on.
     pub fn new(count: u32, capacity: u64) -> Self {
         let group = capacity.div_ceil(u64::from(count.max(1))).next_multiple_of(LONGEST_SEGMENT).max(LONGEST_SEGMENT);
@@ -74,21 +74,21 @@ mod tests {
 
     #[test]
     fn groups_hold_whole_segments_of_any_length() {
-        let regions = Regions::new(5, 20 * 512 - 3).with(vec![false, false, true, true, false]);
+        let regions = DiskRegions::new(5, 20 * 512 - 3).with(vec![false, false, true, true, false]);
         assert_eq!(regions.off(), [0..8 * 512, 16 * 512..20 * 512 - 3]);
         assert!((regions.off_share() - 0.6).abs() < 1e-3, "{}", regions.off_share());
         assert_eq!([0, 2047, 2048, 20 * 512].map(|sector| regions.of(sector)), [Some(0), Some(0), Some(1), None]);
-        let odd = Regions::new(3, 10_000);
+        let odd = DiskRegions::new(3, 10_000);
         assert_eq!((odd.group, odd.states().len()), (3584, 3), "3334 are not a multiple of 512");
     }
 
     #[test]
     fn a_small_disk_has_fewer_groups() {
-        assert_eq!(Regions::new(64, 3 * 512).states(), [true; 3]);
+        assert_eq!(DiskRegions::new(64, 3 * 512).states(), [true; 3]);
         for count in [0, 1] {
-            let one = Regions::new(count, 1 << 40);
+            let one = DiskRegions::new(count, 1 << 40);
             assert_eq!((one.states().len(), one.any_off()), (1, false));
         }
-        assert_eq!(Regions::new(64, 0).states().len(), 1);
+        assert_eq!(DiskRegions::new(64, 0).states().len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Newcomers`]: notices that the load has changed, as other processes are at work.
+//! [`NewProcesses`]: notices that the load has changed, as other processes are at work.
 
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
@@ -15,7 +15,7 @@ const MOST: usize = 1 << 16;
 /// The processes at work. When others come, the next check need not wait for its time: what the load was before tells
 /// nothing of what it is.
 #[derive(Debug, Default)]
-pub(super) struct Newcomers {
+pub(super) struct NewProcesses {
     known: HashSet<ProcessId>,
     /// When the last one came, by this clock; and its first request, or its start, by that of the requests.
     last: Option<(Instant, Nanos)>,
@@ -23,7 +23,7 @@ pub(super) struct Newcomers {
     requests: u64,
 }
 
-impl Newcomers {
+impl NewProcesses {
     /// Looks at `records`, which have just completed.
     pub(super) fn look(&mut self, records: &[TraceRecord], now: Instant) {
         for record in records {
@@ -76,7 +76,7 @@ mod tests {
                 40
             ]
         };
-        let mut newcomers = Newcomers::default();
+        let mut newcomers = NewProcesses::default();
         newcomers.look(&of(1, 0), at(0));
         newcomers.look(&of(1, 900), at(900));
         assert_eq!(newcomers.settled(at(999)), None);

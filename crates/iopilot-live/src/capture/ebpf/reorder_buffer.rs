@@ -1,4 +1,4 @@
-//! [`Sequence`]: what comes in any order, in the order of its numbers.
+//! [`ReorderBuffer`]: what comes in any order, in the order of its numbers.
 
 use std::collections::VecDeque;
 
@@ -17,20 +17,20 @@ enum Place<T> {
 
 /// What waits for those with lower numbers. Numbers count from 0, and each is to come once.
 #[derive(Debug)]
-pub(super) struct Sequence<T> {
+pub(super) struct ReorderBuffer<T> {
     /// The number of the front one.
     first: u64,
     waiting: VecDeque<Place<T>>,
     skipped: u64,
 }
 
-impl<T> Default for Sequence<T> {
+impl<T> Default for ReorderBuffer<T> {
     fn default() -> Self {
         Self { first: 0, waiting: VecDeque::new(), skipped: 0 }
     }
 }
 
-impl<T> Sequence<T> {
+impl<T> ReorderBuffer<T> {
     /// Takes in what has this number, or that nothing has it. `false` where that comes too late, or cannot be.
     pub(super) fn put(&mut self, number: u64, what: Option<T>) -> bool {
         let Some(at) = number.checked_sub(self.first).filter(|&at| at < FURTHEST) else { return false };
@@ -97,13 +97,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn all(sequence: &mut Sequence<u64>) -> Vec<u64> {
+    fn all(sequence: &mut ReorderBuffer<u64>) -> Vec<u64> {
         std::iter::from_fn(|| sequence.next()).collect()
     }
 
     #[test]
     fn hands_out_in_order_what_comes_in_any() {
-        let mut s = Sequence::default();
+        let mut s = ReorderBuffer::default();
         assert!(s.put(2, Some(20)) && s.put(1, None));
         assert!(all(&mut s).is_empty());
         assert!(s.put(0, Some(0)));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn one_that_never_comes_does_not_hold_up_the_others_for_ever() {
-        let mut s = Sequence::default();
+        let mut s = ReorderBuffer::default();
         s.put(3, Some(30));
         s.put(2, None);
         s.put(6, Some(60));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_no_longer_expected_is_not_waited_for() {
-        let mut s = Sequence::default();
+        let mut s = ReorderBuffer::default();
         s.put(1, Some(10));
         s.put(2, None);
         s.begin_at(5);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_takes_no_memory() {
-        let mut s = Sequence::default();
+        let mut s = ReorderBuffer::default();
         assert!(!s.put(u64::MAX, Some(0)) && !s.put(FURTHEST, Some(0)));
         assert_eq!(s.waiting.len(), 0);
     }
@@ -152,7 +152,7 @@ mod tests {
     proptest! {
         #[test]
         fn all_come_once_and_in_order(order in Just((0u64..300).collect::<Vec<_>>()).prop_shuffle()) {
-            let (mut s, mut out) = (Sequence::default(), Vec::new());
+            let (mut s, mut out) = (ReorderBuffer::default(), Vec::new());
             for number in order {
                 prop_assert!(s.put(number, (number % 7 != 0).then_some(number)));
                 out.extend(all(&mut s));

@@ -1,17 +1,17 @@
-//! [`Watch`]: the thread that captures the requests of a disk and changes its scheduler.
+//! [`AutopilotLoop`]: the thread that captures the requests of a disk and changes its scheduler.
 
 mod decisions;
 
 use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
-use super::newcomers::Newcomers;
-use crate::dads::audit::{Audit, Event};
+use super::new_processes::NewProcesses;
+use crate::dads::audit::{Audit, AuditEvent};
 use crate::dads::candidate_set::CandidateSet;
 use crate::dads::load::LoadMeter;
 use crate::dads::pilot_thread::{CheckResult, PilotCommand, Simulators};
 use crate::dads::process_queues::ProcessQueues;
 use crate::dads::status::Shared;
-use crate::dads::window::Window;
+use crate::dads::window::RequestWindow;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
 use iopilot_block::{Lba, Nanos};
 use iopilot_sched::NO_SCHEDULER;
@@ -33,14 +33,14 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The receivers of a disk's events.
 #[derive(Clone, Copy)]
-pub(super) struct Log<'a> {
+pub(super) struct EventSink<'a> {
     pub(super) name: &'a str,
     pub(super) shared: &'a Shared,
     pub(super) audit: &'a Audit,
 }
 
-impl Log<'_> {
-    pub(super) fn tell(&self, event: &Event) {
+impl EventSink<'_> {
+    pub(super) fn tell(&self, event: &AuditEvent) {
         // A full disk must not end the flight; the status counts the failures.
         if self.audit.write(self.name, event).is_err() {
             self.shared.with(|s| s.audit_failures += 1);
@@ -49,7 +49,7 @@ impl Log<'_> {
 }
 
 /// The thread that captures the requests of a disk and changes its scheduler.
-pub(super) struct Watch<'a> {
+pub(super) struct AutopilotLoop<'a> {
     pub(super) options: &'a FlightOptions,
     pub(super) queue: &'a BlockQueue,
     pub(super) candidate_set: CandidateSet,
@@ -62,19 +62,19 @@ pub(super) struct Watch<'a> {
     /// What processes keep in flight, where the scheduler in use hides that.
     pub(super) queues: ProcessQueues,
     /// Whether other processes are at work than at the last check.
-    pub(super) newcomers: Newcomers,
+    pub(super) newcomers: NewProcesses,
     /// When the learned model was last saved.
     pub(super) saved: Instant,
     pub(super) commands: Sender<PilotCommand>,
     pub(super) results: Receiver<CheckResult>,
-    pub(super) log: Log<'a>,
+    pub(super) log: EventSink<'a>,
     /// Sectors of the model.
     pub(super) capacity: u64,
     /// The load of the last second, and that since the last check.
     pub(super) second: LoadMeter,
     pub(super) interval: LoadMeter,
     /// What completed since the last check.
-    pub(super) window: Window,
+    pub(super) window: RequestWindow,
     /// When the capture runs.
     pub(super) pauses: CapturePauses,
     /// When the capture was last paused, and the kernel's counters of that time.
@@ -92,10 +92,10 @@ pub(super) struct Watch<'a> {
     pub(super) standing_by: bool,
 }
 
-impl Watch<'_> {
+impl AutopilotLoop<'_> {
     pub(super) fn begin(&self) {
         let status = self.log.shared.with(|s| s.clone());
-        self.log.tell(&Event::Start {
+        self.log.tell(&AuditEvent::Start {
             scheduler: status.scheduler,
             tunables: status.tunables,
             candidates: status.candidates,
@@ -176,7 +176,7 @@ impl Watch<'_> {
         self.log.shared.with(|s| {
             s.requests += requests;
             s.bytes += bytes;
-            s.away_s += (now - since).as_secs_f64();
+            s.counted_only_s += (now - since).as_secs_f64();
         });
         self.window.leave_out(requests);
         self.second.add_unseen(requests);
