@@ -28,11 +28,11 @@ pub struct SchedulerCheck {
     pub scheduler: String,
     /// The candidates, in the order in which they were given; empty where nothing was collected.
     pub candidates: Vec<CandidateCost>,
-    /// The measured cost of the scheduler in use, in the same unit; `None` where the requests lack the times for it.
+    /// The measured cost of the scheduler in use, in the same unit; `None` where the records have no times for it.
     pub measured_cost: Option<f64>,
     /// The error of the predicted cost of the scheduler in use, in percent of the measured cost.
     pub model_error_percent: Option<f64>,
-    /// What a change was estimated to take, in seconds.
+    /// The estimated time of a change, in seconds.
     pub change_estimate_s: f64,
     /// After a change: the gain that had been predicted, in percent.
     pub predicted_gain_percent: Option<f64>,
@@ -44,7 +44,7 @@ pub struct SchedulerCheck {
     /// Why.
     #[serde(flatten)]
     pub reason: DecisionReason,
-    /// The same in words.
+    /// The reason in words.
     pub why: String,
 }
 
@@ -54,7 +54,7 @@ impl SchedulerCheck {
         self.decision != self.scheduler
     }
 
-    /// Whether the scheduler in use is to be reinstalled, with nothing learned.
+    /// Whether the scheduler in use is to be reinstalled, so that it starts with nothing learned.
     pub fn renews(&self) -> bool {
         matches!(self.reason, DecisionReason::Degraded { .. })
     }

@@ -1,6 +1,6 @@
 //! [`DegradationDetector`]: whether the scheduler in use does worse than it would freshly installed.
 
-/// So many checks in a row must show it.
+/// The number of consecutive checks that must show it.
 const PATIENCE: u32 = 3;
 /// The scheduler has degraded when it costs more than this many times its trial.
 const TIMES: f64 = 2.0;
@@ -15,11 +15,11 @@ const LONGEST_REST: u32 = 448;
 /// two changes, and shows which of the two it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DegradationDetector {
-    /// At how many checks in a row it has cost too much.
+    /// For how many consecutive checks it has cost too much.
     missed: u32,
     /// It was reinstalled, and has cost too much ever since.
     in_vain: bool,
-    /// For how many more checks it is left alone, and for how many the next time.
+    /// For how many more checks the scheduler is left alone, and for how many the next time.
     rest: u32,
     next_rest: u32,
 }

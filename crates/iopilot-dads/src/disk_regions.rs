@@ -1,4 +1,4 @@
-//! [`DiskRegions`]: which parts of a disk a cache is for (GF ch. 5).
+//! [`DiskRegions`]: the parts of a disk that a cache covers (GF ch. 5).
 
 use std::ops::Range;
 
@@ -16,19 +16,19 @@ pub struct DiskRegions {
 }
 
 impl DiskRegions {
-    /// As many groups as asked for, of a disk of `capacity` sectors, or fewer where it is small. All are on.
-    pub fn new(count: u32, capacity: u64) -> Self {
+    /// Divides a disk of `capacity` sectors into `count` groups, or fewer on a small disk. All are on.
+    pub(crate) fn new(count: u32, capacity: u64) -> Self {
         let group = capacity.div_ceil(u64::from(count.max(1))).next_multiple_of(LONGEST_SEGMENT).max(LONGEST_SEGMENT);
         Self { group, capacity, on: vec![true; capacity.div_ceil(group).max(1) as usize] }
     }
 
     /// The same groups, all on.
     #[must_use]
-    pub fn all_on(&self) -> Self {
+    pub(crate) fn all_on(&self) -> Self {
         self.with(vec![true; self.on.len()])
     }
 
-    /// The same groups, each on or off.
+    /// The same groups with these states.
     pub(crate) fn with(&self, on: Vec<bool>) -> Self {
         Self { on, ..self.clone() }
     }
@@ -38,17 +38,17 @@ impl DiskRegions {
         &self.on
     }
 
-    /// The group that a sector is in; `None` behind the end.
+    /// The group that a sector is in; `None` beyond the end of the disk.
     pub(crate) fn of(&self, sector: u64) -> Option<usize> {
         usize::try_from(sector / self.group).ok().filter(|&group| group < self.on.len())
     }
 
-    /// Whether any is off.
-    pub fn any_off(&self) -> bool {
+    /// Whether any group is off.
+    pub(crate) fn any_off(&self) -> bool {
         self.on.iter().any(|on| !on)
     }
 
-    /// The sectors of the groups that are off: ranges in order, none of which touches another.
+    /// The sectors of the groups that are off, as ordered ranges; adjacent groups share one range.
     pub fn off(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for (n, _) in (0..).zip(&self.on).filter(|(_, on)| !**on) {

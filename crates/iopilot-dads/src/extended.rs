@@ -5,7 +5,7 @@ use crate::objective::{Costing, Objective};
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
 use crate::tag_waits::ready_times;
-use crate::trial_runner::{Trial, Tried};
+use crate::trial::{Trial, Tried};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sim::{RequestOutcome, RunConfig};
@@ -36,7 +36,7 @@ const PARTS: usize = 96;
 pub(crate) struct ExtendedTrial<'a> {
     window: &'a [TraceRecord],
     pattern: WindowPattern,
-    /// For each record, whether nobody waits for it.
+    /// For each record, whether no process waits for it.
     background: Vec<bool>,
     /// For each record, when it would have arrived, had its process not slept for tags.
     ready: Vec<Nanos>,
@@ -51,8 +51,8 @@ impl<'a> ExtendedTrial<'a> {
     /// it, which show what its first requests waited for. `correct` corrects the dependencies of all of them together, and
     /// says which slept for a tag. O(n log n).
     ///
-    /// Returns `None` where the window has `least` requests already, where processes started in it, or where a record lacks
-    /// its process or completion. The caller then replays the window once.
+    /// Returns `None` where the window has `least` requests already, where processes started in it, or where a record
+    /// has no process or completion. The caller then replays the window once.
     ///
     /// # Errors
     /// Where the dependencies of the records cannot be inferred.
@@ -83,7 +83,7 @@ impl<'a> ExtendedTrial<'a> {
             let of = |i: u32| &records[i as usize];
             let times = ready_times(&dependencies, |i| slept[i as usize], |i| of(i).arrival, |i| of(i).completion);
             place.iter().zip(times).for_each(|(place, time)| {
-                // What was ready before the window waits in it from its start.
+                // A request that was ready before the window waits from the window's start.
                 place.map(|n| ready[n] = time.max(since.min(window[n].arrival)));
             });
         }
@@ -224,7 +224,8 @@ impl SecondHalf<'_> {
         }
     }
 
-    /// The cost of the requests that nobody waits for. Those still under way count, too: not serving them is no gain.
+    /// The cost of the requests that no process waits for. Those still in flight count, too: not serving them is no
+    /// gain.
     fn in_background(&self, costing: Costing) -> f64 {
         let cost = |(record, outcome): &(usize, RequestOutcome)| {
             let arrival = Nanos(outcome.completion.0.saturating_sub(outcome.response.0));

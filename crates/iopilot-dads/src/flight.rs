@@ -9,7 +9,7 @@ use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
 use iopilot_workload::Source;
 use iopilot_workload::Workload;
 
-/// How to fly.
+/// The settings of a flight.
 #[derive(Clone, Debug)]
 pub struct FlightPlan {
     /// The settings of the pilot.
@@ -20,7 +20,7 @@ pub struct FlightPlan {
     pub seed: u64,
 }
 
-/// A flight that is over.
+/// The result of a flight.
 #[derive(Clone, Debug)]
 pub struct FlightResult {
     /// Every check, in order.
@@ -31,14 +31,14 @@ pub struct FlightResult {
     pub report: RunReport,
 }
 
-/// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the requests
-/// that completed in it, and changes the scheduler if that pays. The model is the machine's own device. A cache above the
-/// block layer decides by itself whether it is in use, and trials have it as it is. `on_check` gets each
-/// check as it is made.
+/// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the
+/// requests that completed in it, and changes the scheduler if that pays. The model is the machine's own device. A
+/// cache above the block layer turns itself on and off; trials use it in its present state. `on_check` gets each check
+/// as it is made.
 ///
 /// # Errors
-/// Where the plan or the workload do not fit the machine, nobody would decide for its cache, a run gets stuck, or `on_check`
-/// fails.
+/// Where the plan or the workload do not fit the machine, the algorithm of its cache does not decide by itself, a run
+/// gets stuck, or `on_check` fails.
 pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,

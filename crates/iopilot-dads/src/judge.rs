@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Rule {
     /// How much better a candidate must be after paying for the change, as a share of the present cost.
     pub margin: f64,
-    /// This many changes in a row pin the default.
+    /// The number of consecutive changes that pin the default.
     pub changes_in_a_row: u32,
-    /// This many checks in a row that would not change release it.
+    /// The number of consecutive checks that would not change the scheduler and so release the default.
     pub quiet_checks: u32,
     /// How sure the gain must be, from 0 to 1; `None` for no such condition.
     pub confidence: Option<f64>,
@@ -28,26 +28,26 @@ impl Rule {
 }
 
 /// The facts that a decision is based on.
-pub struct Situation<'a> {
+pub(crate) struct Situation<'a> {
     /// The cost of each candidate; less is better.
-    pub costs: &'a [f64],
-    /// The one in use.
-    pub current: usize,
-    /// The administrator's.
-    pub default: usize,
+    pub(crate) costs: &'a [f64],
+    /// The candidate in use.
+    pub(crate) current: usize,
+    /// The administrator's default.
+    pub(crate) default: usize,
     /// What a change would add to the cost.
-    pub change: f64,
+    pub(crate) change: f64,
     /// How sure it is that a candidate costs less than `1 - margin` of the present cost. Called only if the rule needs it.
-    pub confidence: &'a dyn Fn(usize) -> Option<f64>,
+    pub(crate) confidence: &'a dyn Fn(usize) -> Option<f64>,
     /// The error of the predicted cost of the scheduler in use, as a share of the measured cost.
-    pub error: Option<f64>,
+    pub(crate) error: Option<f64>,
 }
 
 /// Why a decision was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum DecisionReason {
-    /// Nothing was served: there is nothing to compare.
+    /// No request completed, so there is nothing to compare.
     Idle,
     /// Processes started or exited: a window with parts of two loads represents neither.
     Unsettled,
@@ -75,7 +75,7 @@ pub enum DecisionReason {
         /// By what share.
         gain: f64,
     },
-    /// The change before made things worse than they would have been: it is taken back.
+    /// The last change made things worse, so it is taken back.
     Undelivered {
         /// The predicted gain, as a share.
         promised: f64,
@@ -92,17 +92,17 @@ pub enum DecisionReason {
     TooManyChanges,
     /// The default is pinned.
     Pinned {
-        /// How many more checks in a row that would not change it takes.
+        /// How many more consecutive checks that would not change the scheduler it takes to release the default.
         left: u32,
     },
 }
 
 /// What to do, and why.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// The scheduler stays.
     Keep(DecisionReason),
-    /// Another takes its place.
+    /// Another scheduler replaces it.
     Change {
         /// Which candidate.
         to: usize,
@@ -113,28 +113,28 @@ pub enum Decision {
 
 /// Decides, check after check.
 #[derive(Clone, Debug)]
-pub struct ChangeJudge {
+pub(crate) struct ChangeJudge {
     rule: Rule,
     limiter: Limiter,
-    /// The candidate that would be in use if the default were not pinned. The thesis' virtual disks go on changing their
-    /// schedulers (GF 4.4.3), so a candidate that stays the best predicts no further change.
+    /// The candidate that would be in use if the default were not pinned. The thesis' simulated disks go on changing
+    /// their schedulers (GF 4.4.3), so a candidate that stays the best predicts no further change.
     would_be: Option<usize>,
 }
 
 impl ChangeJudge {
     /// A judge before its first check.
-    pub fn new(rule: Rule) -> Self {
+    pub(crate) fn new(rule: Rule) -> Self {
         Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks), would_be: None }
     }
 
     /// The rule in force.
-    pub fn rule(&self) -> &Rule {
+    pub(crate) fn rule(&self) -> &Rule {
         &self.rule
     }
 
     /// Decides to change if `cost + change < (1 - margin) · present cost` and the limits allow it. Of equal candidates the
     /// first is best. A check without requests does not count.
-    pub fn check(&mut self, situation: &Situation<'_>) -> Decision {
+    pub(crate) fn check(&mut self, situation: &Situation<'_>) -> Decision {
         let Some(&present) = situation.costs.get(situation.current).filter(|cost| **cost > 0.0) else {
             return Decision::Keep(DecisionReason::Idle);
         };
@@ -169,7 +169,7 @@ impl ChangeJudge {
         }
     }
 
-    /// Whether the rule, without its limit on changes in a row, would change to `best`; and why or why not.
+    /// Whether the rule would change to `best`, apart from its limit on consecutive changes; and why or why not.
     fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<DecisionReason, DecisionReason> {
         let cost = situation.costs[best];
         let gain = 1.0 - cost / present;
@@ -227,7 +227,7 @@ mod tests {
         let mut judge = ChangeJudge::new(Rule { changes_in_a_row: 2, ..Rule::THESIS });
         assert!(matches!(judge.check(&situation(&[2.0, 1.0], 0, 0.0)), Decision::Change { .. }));
         assert_eq!(judge.check(&situation(&[0.0, 0.0], 1, 0.0)), Decision::Keep(DecisionReason::Idle));
-        // The row of changes goes on.
+        // The count of consecutive changes goes on.
         let pin = judge.check(&situation(&[1.0, 2.0], 1, 0.0));
         assert_eq!(pin, Decision::Change { to: 0, reason: DecisionReason::TooManyChanges });
     }
@@ -258,7 +258,7 @@ mod tests {
             judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)),
             Decision::Keep(DecisionReason::Pinned { left: 7 })
         );
-        // That one is the better from now on changes nothing, and ends it.
+        // Candidate 2 is best from now on. It would be in use already, so these checks are quiet.
         for left in (0..7).rev() {
             assert_eq!(
                 judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)),

@@ -1,15 +1,15 @@
-//! [`Limiter`]: an end to changing back and forth (GF 4.4.3).
+//! [`Limiter`]: limits changing back and forth (GF 4.4.3).
 
 /// Whether changes are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeLimit {
+pub(crate) enum ChangeLimit {
     /// Changes are allowed.
     Free,
-    /// There were too many in a row: the default is put in place, and stays.
+    /// There were too many changes in a row: the default is installed and pinned.
     Pin,
-    /// The default stays; simulation goes on.
+    /// The default is pinned; simulation goes on.
     Pinned {
-        /// How many more checks in a row that would not change it takes until changes are allowed again.
+        /// How many more consecutive quiet checks are needed before changes are allowed again.
         left: u32,
     },
 }
@@ -17,7 +17,7 @@ pub enum ChangeLimit {
 /// Counts changes in a row. Too many pin the administrator's default, until enough checks in a row would not have changed
 /// the scheduler.
 #[derive(Clone, Copy, Debug)]
-pub struct Limiter {
+pub(crate) struct Limiter {
     changes: u32,
     quiet: u32,
     in_a_row: u32,
@@ -26,14 +26,15 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// Pins after `changes` in a row, releases after `quiet` checks that would not change. The thesis has 5 and 7.
-    pub fn new(changes: u32, quiet: u32) -> Self {
+    /// Pins after `changes` changes in a row, releases after `quiet` consecutive checks that would not change. The
+    /// thesis has 5 and 7.
+    pub(crate) fn new(changes: u32, quiet: u32) -> Self {
         Self { changes: changes.max(1), quiet, in_a_row: 0, pinned: None }
     }
 
-    /// Counts a check that would change the scheduler, or would not. Returns whether it may; a release holds from the next
-    /// check on.
-    pub fn check(&mut self, would_change: bool) -> ChangeLimit {
+    /// Counts a check; `would_change` says whether the rule would change the scheduler. Returns whether it may. A
+    /// release takes effect at the next check.
+    pub(crate) fn check(&mut self, would_change: bool) -> ChangeLimit {
         if let Some(quiet) = &mut self.pinned {
             *quiet = if would_change { 0 } else { *quiet + 1 };
             let left = self.quiet.saturating_sub(*quiet);
@@ -80,7 +81,7 @@ mod tests {
     }
 
     proptest! {
-        /// Never as many changes in a row as pin, whatever is predicted.
+        /// There are never as many changes in a row as pin the default, whatever is predicted.
         #[test]
         fn changes_in_a_row_stay_below_the_limit(would in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut limiter = Limiter::new(5, 7);

@@ -8,7 +8,8 @@ use crate::explanation::explain;
 use crate::judge::{ChangeJudge, Decision, DecisionReason, Rule, Situation};
 use crate::objective::Objective;
 use crate::smoothed_costs::SmoothedCosts;
-use crate::trial_runner::{Trial, TrialMode, TrialRunner};
+use crate::trial::Trial;
+use crate::trial_runner::{TrialMode, TrialRunner};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
@@ -40,7 +41,7 @@ pub struct PilotConfig {
     /// How many requests a check may simulate, over all candidates. Of a larger window only the last requests are tried.
     /// `None` means all.
     pub budget: Option<u64>,
-    /// A window with fewer requests is tried in an extended trial ([`TrialRunner::with_min_requests`]), and the windows before
+    /// A window with fewer requests is tried in an extended trial, and the windows before
     /// count, too. With 0, as in the thesis, each window is tried once, alone.
     pub trial_requests: u64,
 }
@@ -82,10 +83,11 @@ struct LastChange {
 /// A change is taken back after it has not paid for itself at this many checks in a row: a scheduler may need time to adapt.
 const PATIENCE: u32 = 3;
 
-/// The first windows in a row in which processes come or go decide nothing. From this many on, that is what the load is like.
+/// The first consecutive windows in which processes come or go are not decided on. From this many on, coming and going
+/// is a part of the load.
 const UNSETTLED: u32 = 3;
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     from: usize,
@@ -155,17 +157,19 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         self.runner.device_mut()
     }
 
-    /// Notes how many requests processes keep in flight, as an observer of them says ([`TrialRunner::tell_in_flight`]).
+    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler in
+    /// use lets them sleep for the device's tags.
     pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
         self.runner.tell_in_flight(in_flight);
     }
 
-    /// Notes how late time-limited requests have been ([`TrialRunner::tell_lateness`]).
+    /// Notes how late time-limited requests have been: the share of their responses for which a process
+    /// waited. `None` keeps the last known share; before there is one, one half counts.
     pub fn tell_lateness(&mut self, lateness: Option<f64>) {
         self.runner.tell_lateness(lateness);
     }
 
-    /// Notes whether the cache above the block layer is in use ([`TrialRunner::tell_redcap_active`]).
+    /// Notes whether the cache above the block layer is in use.
     pub fn tell_redcap_active(&mut self, active: bool) {
         self.runner.tell_redcap_active(active);
     }
@@ -204,7 +208,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// `pending` requests are inside the disk and its queue. The caller carries out the decision.
     ///
     /// # Errors
-    /// As [`TrialRunner::try_all`].
+    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck.
     pub fn check(&mut self, records: &[TraceRecord], pending: usize, at: Nanos) -> Result<SchedulerCheck, SimError> {
         let collected = records.len() as u64;
         let records = &records[collected.saturating_sub(max_requests(&self.config)) as usize..];
@@ -259,7 +263,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let error = measured.zip(present).filter(|(m, _)| *m > 0.0).map(|(m, t)| t.cost / m - 1.0);
         let change = match objective.is_time() {
             true => change_time.as_secs_f64(),
-            // As a share of the time that the check looks back on.
+            // As a share of the window's time.
             false => present.map_or(0.0, |t| t.cost * change_time.as_secs_f64() / t.window_s.max(1e-9)),
         };
         Ok(Evaluation { trials, costs, measured, error, change_time, change })
@@ -331,7 +335,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         };
         if let Some(times) = degraded {
             self.degradation.reinstalled();
-            // It gets time to show its worth before the change to it is taken back.
+            // The reinstalled scheduler gets a new chance before the change to it is taken back.
             self.last = last.map(|last| LastChange { missed: 0, ..last });
             return (current, DecisionReason::Degraded { times });
         }
@@ -350,7 +354,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         });
     }
 
-    /// Takes candidate `to` for the scheduler in use, and waits for the outcome.
+    /// Makes candidate `to` the scheduler in use; later checks see the outcome.
     fn change_to(&mut self, to: usize, reason: &DecisionReason, judged: &[f64], error: Option<f64>) {
         let promised = judged.get(to).map_or(0.0, |cost| 1.0 - cost / judged[self.current]);
         // A change that is taken back has no outcome to wait for.

@@ -30,10 +30,10 @@ pub(crate) struct SmoothedCosts {
 impl SmoothedCosts {
     /// Adds a window and returns the smoothed costs, on the scale of this window.
     ///
-    /// The scheduler in use, `current`, gets its predicted cost. If it `learns`, it gets less where it was `measured` to cost
-    /// less: each trial starts with nothing learned, while the real scheduler has adapted. (Where it does not learn, the model is
-    /// off, for all alike.) The others get one standard error more than their mean, so that a change is made only for a gain
-    /// beyond the noise.
+    /// The scheduler in use, `current`, gets its predicted cost. If it `learns`, it gets less where it was `measured`
+    /// to cost less: each trial starts with nothing learned, while the real scheduler has adapted. (If it does not
+    /// learn, the model is wrong, and equally so for all candidates.) The others get one standard error more than their
+    /// mean, so that a change is made only for a gain beyond the noise.
     pub(crate) fn update(
         &mut self,
         costs: &[f64],

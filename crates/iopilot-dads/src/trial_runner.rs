@@ -1,4 +1,4 @@
-//! [`TrialRunner`]: the virtual disk on which the candidates are tried.
+//! [`TrialRunner`]: simulates the candidates on a model of the disk.
 
 use crate::candidate::TrialCandidate;
 use crate::coming_and_going::{ended, settled};
@@ -6,19 +6,19 @@ use crate::extended::ExtendedTrial;
 use crate::objective::{Costing, Objective};
 use crate::replay_trial::{ReplayTrial, from_zero};
 use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
+use crate::trial::{Trial, Tried};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
+use iopilot_redcap::{Algorithm, RedcapSpec};
 use iopilot_sched::{Lineage, SchedulerSpec};
-use iopilot_sim::{RunConfig, RunReport, SimError};
+use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::{Dependencies, TraceRecord};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-/// The virtual disk. Every candidate starts on it as the scheduler in use left it at the last check: with the same cache
-/// content and the same arm position.
+/// Runs trials on a simulated disk. Every candidate starts from the state in which the scheduler in use left the disk
+/// at the last check: the same cache contents and the same arm position.
 ///
 /// Processes that had exited by the end of the window exit in the trial, too, since schedulers stop idling for them. The
 /// others live on.
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Candidates start with nothing learned each time. Keeping what they learned would not be more accurate. Between two
 /// windows a candidate would see its processes stop until the last of them has finished, and bfq would remember that.
 #[derive(Clone, Debug)]
-pub struct TrialRunner<D> {
+pub(crate) struct TrialRunner<D> {
     disk: TrialDisk<D>,
     config: RunConfig,
     /// When the last request tried so far completed on the real disk.
@@ -41,7 +41,7 @@ pub struct TrialRunner<D> {
     left_out: usize,
     /// Whether the cache of the configuration is in use.
     redcap_active: bool,
-    /// What processes keep in flight.
+    /// How many requests processes keep in flight.
     in_flight: InFlight,
     /// See [`TrialRunner::tell_lateness`].
     lateness: Option<f64>,
@@ -60,24 +60,7 @@ pub(crate) enum TrialMode {
     ShortReplay,
 }
 
-/// The result of a candidate on the requests of a window.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// What happened.
-    pub report: RunReport,
-    /// Its cost by the objective.
-    pub cost: f64,
-    /// The parts of the cost, in the same order for all candidates; `None` where it is not a sum.
-    pub shares: Option<Vec<f64>>,
-    /// How long one round of the window took, in seconds.
-    pub window_s: f64,
-    /// The requests that the disk served, in order of arrival; empty where they were not asked for.
-    pub(crate) disk: Vec<TraceRecord>,
-    /// What its cache held at the end, where it had one.
-    pub(crate) contents: Option<Arc<Contents>>,
-}
-
-/// A virtual disk from one trial to the next.
+/// A simulated disk from one trial to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct TrialDisk<D> {
     pub(crate) device: D,
@@ -86,18 +69,15 @@ pub(crate) struct TrialDisk<D> {
 }
 
 impl<D> TrialDisk<D> {
-    /// One that has served nothing yet.
+    /// A disk that has served nothing yet.
     pub(crate) const fn new(device: D) -> Self {
         Self { device, clock: Nanos::ZERO }
     }
 }
 
-/// A trial, and the disk and the time after it.
-pub(crate) type Tried<D> = Result<(Trial, D, Nanos), SimError>;
-
 impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
     /// A disk that has served nothing yet.
-    pub fn new(device: D, config: &RunConfig) -> Self {
+    pub(crate) fn new(device: D, config: &RunConfig) -> Self {
         let config = RunConfig { log: false, outcomes: true, ..config.clone() };
         Self {
             disk: TrialDisk::new(device),
@@ -115,11 +95,11 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         }
     }
 
-    /// Makes trials at least `least` requests long. In a shorter window the processes go on as they did, and the second half
-    /// of the trial counts. If processes started in the first half of the window, the part after that is tried so. If they
-    /// started later, or exited, the window is replayed once.
+    /// Makes trials at least `least` requests long. In a shorter window the processes go on as they did, and the second
+    /// half of the trial counts. If processes started in the first half of the window, the part after that is tried in
+    /// this way. If they started later, or exited, the window is replayed once.
     #[must_use]
-    pub fn with_min_requests(self, least: u64) -> Self {
+    pub(crate) fn with_min_requests(self, least: u64) -> Self {
         Self { least, ..self }
     }
 
@@ -128,15 +108,15 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         self.mode
     }
 
-    /// Notes how many requests processes keep in flight, as an observer of them says. That counts where the scheduler in use
-    /// lets them sleep for the device's tags.
-    pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
+    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler
+    /// in use lets them sleep for the device's tags.
+    pub(crate) fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
         self.in_flight.tell(in_flight);
     }
 
-    /// Notes how late time-limited requests have been: of their responses, the share for which somebody waited. `None` where
-    /// that is not known: then one half counts.
-    pub fn tell_lateness(&mut self, lateness: Option<f64>) {
+    /// Notes how late time-limited requests have been: the share of their responses for which a process waited. `None`
+    /// keeps the last known share; before there is one, one half counts.
+    pub(crate) fn tell_lateness(&mut self, lateness: Option<f64>) {
         self.lateness = lateness.or(self.lateness);
     }
 
@@ -145,9 +125,9 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         Costing { lateness: self.lateness.unwrap_or(usual.lateness), ..usual }
     }
 
-    /// Notes whether the cache above the block layer is in use ([`RunConfig::redcap`]). Trials have it as it is then, for as long
-    /// as they last: they begin with an empty one that stays on, or with none.
-    pub fn tell_redcap_active(&mut self, active: bool) {
+    /// Notes whether the cache above the block layer is in use ([`RunConfig::redcap`]). Trials then run with an empty
+    /// cache that stays on, or without one.
+    pub(crate) fn tell_redcap_active(&mut self, active: bool) {
         self.redcap_active = active;
     }
 
@@ -179,13 +159,13 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         }
     }
 
-    /// The virtual disk, to learn in place; its cache and its arm position stay.
-    pub fn device_mut(&mut self) -> &mut D {
+    /// The simulated disk, so that it can learn in place. Its cache and its arm position stay.
+    pub(crate) fn device_mut(&mut self) -> &mut D {
         &mut self.disk.device
     }
 
-    /// Replaces the virtual disk by one that has served nothing yet.
-    pub fn replace(&mut self, device: D) {
+    /// Replaces the simulated disk by one that has served nothing yet.
+    pub(crate) fn replace(&mut self, device: D) {
         self.disk = TrialDisk::new(device);
     }
 
@@ -194,9 +174,9 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
     /// the result does not depend on their number.
     ///
     /// # Errors
-    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck. The virtual
-    /// disk is then as before.
-    pub fn try_all(
+    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck. The
+    /// simulated disk is then unchanged.
+    pub(crate) fn try_all(
         &mut self,
         records: &[TraceRecord],
         pending: usize,
@@ -209,7 +189,7 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         self.try_candidates(records, pending, &candidates, current, objective)
     }
 
-    /// As [`TrialRunner::try_all`], where candidates also differ in what is above the scheduler.
+    /// As [`TrialRunner::try_all`], where candidates also differ in the cache above the scheduler.
     ///
     /// # Errors
     /// As [`TrialRunner::try_all`].
@@ -229,8 +209,8 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         Ok(tried.into_iter().map(|(trial, _)| trial).collect())
     }
 
-    /// As [`TrialRunner::try_candidates`], each on a disk of its own: those in `disks`, as its last trial has left them. Returns them as they are
-    /// after the trial.
+    /// As [`TrialRunner::try_candidates`], with a disk for each candidate: `disks`, as their last trials left them.
+    /// Returns each trial with its disk.
     ///
     /// # Errors
     /// As [`TrialRunner::try_all`].
@@ -269,7 +249,7 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
             slept
         };
         let gone = ended(records);
-        // If the real disk was idle between two windows, so is the virtual one.
+        // If the real disk was idle between two windows, so is the simulated one.
         let idle = Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
         let least = usize::try_from(self.least).unwrap_or(usize::MAX);

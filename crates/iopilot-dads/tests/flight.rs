@@ -85,12 +85,12 @@ fn finds_the_scheduler_that_is_best_and_comes_near_to_it() {
 }
 
 #[test]
-fn trials_that_last_see_what_a_scheduler_becomes() {
+fn extended_trials_see_what_a_scheduler_becomes() {
     // On a disk that takes four requests at once bfq needs seconds under load to find out for whom to idle.
     let mut machine = Machine::for_disk("hd-500-16").unwrap();
     machine.block = BlockConfig { queue_depth: Some(4), host_tags: Some(4), ..BlockConfig::default() };
     let load = workload(&machine, STRIDED);
-    // Put in place under load it does not always: some draws of the race for tags before it leave it astray for long.
+    // Installed under load, it sometimes does not: some draws of the contention for tags leave it degraded for long.
     let fly = |trial_requests| {
         let mut plan = plan("none,mq-deadline,kyber,bfq", Objective::ServiceTime, Rule::THESIS);
         plan.pilot.trial_requests = trial_requests;
@@ -118,7 +118,7 @@ const MANY_STREAMS: &str = "[global]\nfilename=/dev/sdX\ndirect=1\nioengine=psyn
                             [first]\n\n[second]\nstonewall\noffset=40m\n\n[third]\nstonewall\noffset=80m\n";
 
 #[test]
-fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
+fn a_degraded_scheduler_is_reinstalled() {
     // bfq takes streams that it serves slowly for soft real-time ones, and stays slow.
     let mut machine = Machine::for_disk("hd-500-16").unwrap();
     machine.block = BlockConfig { queue_depth: Some(4), ..BlockConfig::default() };
@@ -143,7 +143,8 @@ fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
 
 #[test]
 fn one_request_that_waits_hides_no_others() {
-    // bfq serves a stream for long; the others wait for seconds. Each check sees all that was complete by then.
+    // bfq serves one stream for long, while the others wait for seconds. Each check sees all requests that have
+    // completed by then.
     let mut machine = Machine::for_disk("hd-500-16").unwrap();
     machine.block = BlockConfig { queue_depth: Some(4), ..BlockConfig::default() };
     let load = workload(&machine, MANY_STREAMS);
@@ -187,19 +188,19 @@ fn from_none_under_a_saturating_load_it_changes_to_the_best() {
 }
 
 #[test]
-fn what_it_predicts_is_what_is_measured_where_the_model_is_the_disk() {
+fn predictions_match_measurements_where_the_model_is_the_disk() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     let load = workload(&machine, JOBS);
     let flight = flight(&machine, &load, &plan("mq-deadline,kyber", Objective::ServiceTime, Rule::THESIS));
-    // None of these remembers processes, so that a trial is the run again but for the edges of the window, at which equal
-    // readers may fall out of step.
+    // Neither scheduler remembers processes, so a trial repeats the run, except at the edges of the window: equal
+    // readers may fall out of step there.
     let mut errors: Vec<f64> = flight.checks.iter().filter_map(|c| c.model_error_percent).map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     assert!(errors.len() > 5 && errors[errors.len() / 2] < 7.0, "{errors:?}");
 }
 
 #[test]
-fn a_change_is_told_with_what_it_gained() {
+fn a_change_is_reported_with_its_gain() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     let load = workload(&machine, JOBS);
     let flight = flight(&machine, &load, &plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS));
@@ -208,7 +209,7 @@ fn a_change_is_told_with_what_it_gained() {
     let DecisionReason::Better { gain } = made.reason else { panic!("{made:?}") };
     assert!(made.why.contains("bfq:low_latency=0 would have saved") && made.decision == after.scheduler);
     assert!((after.predicted_gain_percent.unwrap() - 100.0 * gain).abs() < 1e-9);
-    // What was measured against what the old one would have cost on the same requests.
+    // The measured cost is compared with the cost of the old scheduler on the same requests.
     let old = after.candidates[0].cost;
     let gained = 100.0 * (1.0 - after.measured_cost.unwrap() / old);
     assert!((after.measured_gain_percent.unwrap() - gained).abs() < 1e-9 && gained > 50.0, "{after:?}");

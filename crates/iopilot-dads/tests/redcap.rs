@@ -40,7 +40,7 @@ fn run(load: &Workload, redcap: &str) -> RunReport {
 }
 
 #[test]
-fn by_region_a_cache_serves_those_who_gain_and_leaves_the_others_alone() {
+fn by_region_a_cache_serves_the_processes_that_gain_and_no_others() {
     let load = workload("mixture", &format!("{STRIDED}{LOOKUPS}"), &machine());
     let [off, always, undivided] =
         ["off", "64x128k,algorithm=always", "64x128k,regions=1"].map(|redcap| run(&load, redcap).response_ms.mean);
