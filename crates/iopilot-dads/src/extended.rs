@@ -47,7 +47,7 @@ pub(crate) struct ExtendedTrial<'a> {
 impl<'a> ExtendedTrial<'a> {
     /// A trial of `window`, in order of arrival, for at least `least` requests on a disk of `capacity` sectors.
     ///
-    /// The window began at `since`, and `pending` requests are under way at its end. `before` are the requests served before
+    /// The window began at `since`, and `pending` requests are in flight at its end. `before` are the requests served before
     /// it, which show what its first requests waited for. `correct` corrects the dependencies of all of them together, and
     /// says which slept for a tag. O(n log n).
     ///

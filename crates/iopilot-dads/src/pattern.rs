@@ -56,7 +56,7 @@ pub(crate) struct KnownRequests<'a> {
     pub(crate) place: &'a [Option<usize>],
     /// When the window began.
     pub(crate) since: Nanos,
-    /// How many requests are under way at its end, of which there are no records.
+    /// How many requests are in flight at its end, of which there are no records.
     pub(crate) pending: usize,
 }
 

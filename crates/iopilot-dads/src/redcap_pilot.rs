@@ -133,7 +133,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         self.size_runner.replace(model);
     }
 
-    /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests under way after
+    /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests in flight after
     /// them. `None` for a window of fewer than 32 reads.
     ///
     /// # Errors

@@ -169,7 +169,7 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         self.disk = TrialDisk::new(device);
     }
 
-    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them. Processes wait
+    /// Tries each candidate on `records`, in order of arrival, with `pending` requests in flight after them. Processes wait
     /// for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). Runs in parallel on rayon's threads;
     /// the result does not depend on their number.
     ///

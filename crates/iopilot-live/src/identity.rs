@@ -45,7 +45,7 @@ impl DiskIdentity {
     pub fn file_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         let id: String = self.id.trim_matches('/').chars().map(plain).collect();
-        // What tells disks apart stands at the end of most identifiers.
+        // Most identifiers differ at their end.
         let id: String = id.chars().skip(id.chars().count().saturating_sub(180)).collect();
         format!("{}-{}", id.trim_start_matches(['.', '-']), self.sectors)
     }

@@ -26,10 +26,10 @@ const NEVER_HIT: HitLimit = HitLimit { base: Nanos::ZERO, per_sector: Nanos::ZER
 
 /// A model learned from a live disk, busy or not.
 ///
-/// The disk serves one request at a time, in the order in which it completes them. A request's time is counted from when
-/// it was issued, or from when the one before it was complete. It has three tables (GF 4.3.1); a simulated cache, which
-/// is chosen by how well it predicts hits, says which of two a read asks. It is kept in a file of its own, which `--disk`
-/// accepts.
+/// The disk serves one request at a time, in the order in which it completes them. A request's time is counted from
+/// when it was issued, or from when the one before it was complete. It has three tables (GF 4.3.1); a simulated cache,
+/// which is chosen by how well it predicts hits, selects one of two for a read. It is kept in a file of its own, which
+/// `--disk` accepts.
 #[derive(Clone, Debug)]
 pub struct LearnedDisk {
     identity: DiskIdentity,
@@ -163,7 +163,7 @@ fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, serve
     else {
         return false;
     };
-    // A frozen clock measures nothing, and several requests may be told of at once.
+    // A frozen clock measures nothing, and several requests may be reported at once.
     if completion <= start {
         return false;
     }

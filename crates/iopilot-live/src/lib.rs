@@ -1,5 +1,5 @@
-//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual and cached ones. Deciding and
-//! simulating is done by other crates.
+//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual and cached ones.
+//! Deciding and simulating is done by other crates. GF is González-Férez' thesis of 2012.
 
 mod block_server;
 mod capture;

@@ -231,15 +231,16 @@ impl BlockQueue {
     /// As [`write`](Self::write).
     pub fn set_tunable(&self, name: &str, value: &str) -> Result<(), LiveError> {
         match (name, value.trim()) {
-            // Set under load, bfq would treat its queues as raised ever after, and idle for none (`bfq_end_wr`, Linux 6.18).
+            // If it is set under load, bfq treats its queues as raised ever after, and idles for none (`bfq_end_wr`,
+            // Linux 6.18).
             ("low_latency", "0") => self.set_tunable_at_rest(name, value),
             _ => self.write(&format!("iosched/{name}"), value),
         }
     }
 
-    /// Sets a tunable while nothing is queued, as far as possible. The kernel drains the queue to set one of its limits (Linux
-    /// 6.18). This writes the limit's present value, and sets the tunable right after that, before the waiting tasks run again.
-    /// Some may still be faster, mostly if there are many.
+    /// Sets a tunable while nothing is queued, as far as possible. The kernel drains the queue to set one of its limits
+    /// (Linux 6.18). This writes the limit's present value, and sets the tunable right after that, before the waiting
+    /// tasks run again. Some tasks may still be faster, mostly if there are many.
     fn set_tunable_at_rest(&self, name: &str, value: &str) -> Result<(), LiveError> {
         const DRAINS: &str = "max_sectors_kb";
         let limit = self.read(DRAINS)?;
@@ -280,7 +281,7 @@ impl BlockQueue {
         }
         let present = self.tunables()?;
         for (name, value) in &state.tunables {
-            // Another kernel may lack some of them, or have statistics there.
+            // Another kernel may not have some of them, or may have statistics there.
             if present.get(name).is_some_and(|now| now != value) {
                 self.set_tunable(name, value)?;
             }

@@ -74,8 +74,8 @@ pub struct RecordSummary {
 /// completed. `sink` may end the recording with [`ControlFlow::Break`].
 ///
 /// # Errors
-/// Without root, for what is no block device, where the kernel cannot be asked, and where the command cannot be started:
-/// each one line. Nothing of the recording remains in the kernel in any case.
+/// Without root, where the device is no block device, where the kernel cannot be asked, and where the command cannot be
+/// started: each one line. Nothing of the recording remains in the kernel in any case.
 pub fn record(
     options: &RecordOptions,
     sink: &mut dyn FnMut(TraceRecord) -> ControlFlow<()>,

@@ -52,11 +52,11 @@ impl TimedDisk {
     /// claimed for this process alone. `cache_kib` is the size of the disk's cache, which a restart displaces.
     ///
     /// # Errors
-    /// For what is no disk, without permission, and, with `destroy_data`, for a disk in use: mounted, or held by another
-    /// driver or process, as a whole or a partition of it.
+    /// Where `path` is no disk, without permission, and, with `destroy_data`, for a disk in use: mounted, or held by
+    /// another driver or process, as a whole or a partition of it.
     pub fn open(path: &Path, destroy_data: bool, cache_kib: u64) -> Result<Self, LiveError> {
         let wrong = |reason: String| LiveError::Device { path: path.to_owned(), reason };
-        // A killed one may have left a disk without a scheduler.
+        // A killed process may have left a disk without a scheduler.
         recover(Path::new(TIMED))?;
         let queue = BlockQueue::open(path)?;
         let mut flags = OFlags::DIRECT;
@@ -118,7 +118,7 @@ impl TimedDisk {
         if self.path.exists() { LiveError::io(&self.path, error) } else { LiveError::Unplugged(self.name.clone()) }
     }
 
-    /// A block at random.
+    /// A random block.
     fn anywhere(&mut self, sectors: u64) -> Lba {
         Lba(self.random.random_range(0..=self.capacity.saturating_sub(sectors) / BLOCK) * BLOCK)
     }
@@ -149,7 +149,7 @@ impl TimedDevice for TimedDisk {
         }
     }
 
-    /// Each in a thread of its own, without an I/O scheduler, which would order them before the disk does.
+    /// Each read has a thread of its own. There is no I/O scheduler, which would order them before the disk does.
     fn serve_together(
         &mut self,
         reads: &[Lba],
@@ -224,10 +224,11 @@ impl TimedDevice for TimedDisk {
     }
 }
 
-/// Where the schedulers of disks are noted while they are read without one, so that a killed process is cleaned up after.
+/// The folder with the schedulers of disks that are read without one, so that they can be restored after a killed
+/// process.
 const TIMED: &str = "/run/iopilot/timed";
 
-/// A disk without an I/O scheduler; the one before is back when this is dropped.
+/// A disk without an I/O scheduler. Dropping this restores the former scheduler.
 struct Unscheduled {
     queue: BlockQueue,
     /// `None` where there was no scheduler to begin with.
@@ -253,7 +254,7 @@ impl Unscheduled {
 impl Drop for Unscheduled {
     fn drop(&mut self) {
         if let Some((state, journal)) = self.found.take() {
-            // A disk that is gone has none.
+            // A disk that is gone has no scheduler.
             let _ = self.queue.restore(&state);
             let _ = journal.end();
         }

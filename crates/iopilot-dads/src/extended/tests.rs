@@ -123,7 +123,7 @@ fn an_absent_process_is_absent_in_each_round() {
     let times = issued(&extended, 2, 4, us(900));
     assert!(times[2].0 > us(95_000) && times[2].0 < us(105_000), "{times:?}");
     assert!(times[3].0 < times[2].0 + us(2_000));
-    // Unless its third was under way at the end.
+    // Unless its third was in flight at the end.
     let waits = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 1), 400, SECTORS, |_, _| None).unwrap().unwrap();
     assert!(issued(&waits, 2, 4, us(900))[2].0 < us(3_000));
     assert!(waits.pattern.waited > extended.pattern.waited + us(90_000));

@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What a block device is to look like.
+/// The properties of a block device to be made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockDeviceSpec {
-    /// What its threads and its mount are called after.
+    /// The name that its threads and its mount are called after.
     pub(crate) name: &'static str,
     /// Its driver.
     pub(crate) via: Via,
-    /// Requests that the kernel keeps in it.
+    /// Its queue depth: the requests that the kernel keeps in it.
     pub(crate) depth: u32,
     /// Whether it is rotational.
     pub(crate) rotational: bool,
@@ -45,13 +45,13 @@ pub(crate) struct Exposed {
 }
 
 impl Exposed {
-    /// None yet, for the device of `claim`.
+    /// No device yet, for `claim`.
     pub(crate) fn new<A: AttachedDevice>(claim: &DeviceClaim<A>) -> Self {
         Self { mount_point: claim.mount_point(), fuse: None, device: None }
     }
 
-    /// Makes the block device. Its threads begin with `prepare`. If the driver lets go of it, `broken` is called. On an error
-    /// the steps that were taken are there to be [taken back](Self::take_down).
+    /// Makes the block device. Its threads begin with `prepare`. If the driver drops it, `broken` is called. After an
+    /// error, the steps that were taken must be [taken back](Self::take_down).
     pub(crate) fn make<S: Store, A: AttachedDevice>(
         &mut self,
         store: &Arc<S>,
@@ -91,7 +91,7 @@ impl Exposed {
         self.device.as_ref().map(BlockDevice::path)
     }
 
-    /// Refuses to go on if somebody uses the device.
+    /// Fails if the device is in use.
     pub(crate) fn check_unused(&self) -> Result<(), LiveError> {
         match &self.device {
             Some(device) if device.in_use() => {

@@ -22,7 +22,7 @@ pub(super) struct StoreFileSystem<S> {
 }
 
 impl<S: Store> StoreFileSystem<S> {
-    /// One whose file is `store`.
+    /// A file system whose file is `store`.
     pub(super) fn new(store: Arc<S>, buffers: Arc<Buffers>) -> Self {
         Self { store, buffers }
     }
@@ -43,7 +43,7 @@ impl<S: Store> StoreFileSystem<S> {
     }
 
     fn read(&self, offset: u64, size: u32, reply: Reply) {
-        // What lies behind the end is no part of the disk.
+        // Bytes beyond the end are no part of the disk.
         let length = u64::from(size).min(self.store.size().saturating_sub(offset));
         match length {
             0 => reply.data(&[]),

@@ -18,7 +18,7 @@ use std::thread::{self, JoinHandle};
 use wire::{FuseRequest, HEAD, Init};
 
 const DEVICE: &str = "/dev/fuse";
-/// The most requests that the kernel may have under way.
+/// The most requests that the kernel may have in flight.
 const MAX_BACKGROUND: u16 = 512;
 
 /// Answers the kernel's requests, from several threads.
@@ -90,7 +90,7 @@ impl Fuse {
     }
 }
 
-/// The way to answer one request. Dropped without an answer it is an I/O error.
+/// The reply to one request. A reply that is dropped unsent is an I/O error.
 #[derive(Debug)]
 pub(super) struct Reply {
     device: Option<Arc<File>>,
@@ -127,7 +127,7 @@ impl Drop for Reply {
     }
 }
 
-/// A message of the kernel: what comes before a write's data, and these, or the rest of another request.
+/// A message of the kernel: the head and the data of a write, or the head and the rest of another request.
 struct Message {
     /// The head, and room behind it for the rest of a request that is no write.
     head: [u8; HEAD + REST],
@@ -167,7 +167,7 @@ fn greet(device: &Arc<File>, buffers: &Arc<Buffers>) -> io::Result<()> {
             continue;
         };
         if major > wire::MAJOR {
-            // It tries again with ours.
+            // The kernel tries again with our version.
             reply.data(&wire::version_reply());
             continue;
         }
@@ -188,7 +188,7 @@ fn serve(device: &Arc<File>, file_system: &impl FuseFileSystem, buffers: &Arc<Bu
         let request = match message.receive(device) {
             Ok(request) => request,
             Err(e) => match e.raw_os_error() {
-                // The kernel took a request back, or a signal came.
+                // The kernel aborted a request, or a signal came.
                 Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => continue,
                 Some(libc::ENODEV) => return Ok(()),
                 _ => return Err(e),

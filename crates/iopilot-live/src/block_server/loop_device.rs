@@ -57,8 +57,8 @@ impl LoopDevice {
         Self { path: path.to_owned() }
     }
 
-    /// Attaches `file` to the first free loop device, whose logical blocks have so many bytes. It uses direct I/O, so that all
-    /// requests are in flight at once.
+    /// Attaches `file` to the first free loop device, with logical blocks of `logical_block` bytes. It uses direct I/O,
+    /// so that all requests are in flight at once.
     pub(super) fn attach(file: &Path, logical_block: u32) -> Result<Self, LiveError> {
         let control = open(Path::new(CONTROL))?;
         let backing = OpenOptions::new().read(true).write(true).open(file).map_err(|e| LiveError::io(file, e))?;

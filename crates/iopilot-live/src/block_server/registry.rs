@@ -1,4 +1,4 @@
-//! Finding block devices that are served, by name or path.
+//! Finds served block devices, by name or path.
 
 use super::block_device::mount_points;
 use super::control;
@@ -9,7 +9,7 @@ use iopilot_block::InputError;
 use serde::Serialize;
 use std::path::Path;
 
-/// The folder `state`, and what was found in it. What dead servers left is cleared away, unless somebody still uses it.
+/// The folder `state`, and the devices found in it. Leftovers of dead servers are cleared away, unless they are in use.
 pub(crate) fn look<A: AttachedDevice>(state: &Path) -> Result<(StateFolder<A>, FoundDevices<A>), LiveError> {
     check_user()?;
     let state = StateFolder::open(state)?;
@@ -22,7 +22,7 @@ pub(crate) fn is_called<A: AttachedDevice>(attachment: &A, which: &str) -> bool 
     attachment.name() == which || attachment.device() == Path::new(which)
 }
 
-/// The one of `attached` that is called `which`.
+/// The device of `attached` that is called `which`.
 pub(crate) fn find<A: AttachedDevice>(attached: Vec<A>, which: &str) -> Result<A, InputError> {
     let known: Vec<String> = attached.iter().map(|a| format!("{} ({})", a.name(), a.device().display())).collect();
     attached.into_iter().find(|attachment| is_called(attachment, which)).ok_or_else(|| {
@@ -34,7 +34,7 @@ pub(crate) fn find<A: AttachedDevice>(attached: Vec<A>, which: &str) -> Result<A
     })
 }
 
-/// The one called `which`, whose server can be asked, and the folder in which it listens.
+/// The device called `which`, whose server must be alive, and the folder in which that listens.
 pub(crate) fn find_served<A: AttachedDevice>(state: &Path, which: &str) -> Result<(A, std::path::PathBuf), LiveError> {
     let (state, found) = look::<A>(state)?;
     let attachment = find(found.attached, which)?;
@@ -45,7 +45,7 @@ pub(crate) fn find_served<A: AttachedDevice>(state: &Path, which: &str) -> Resul
     Ok((attachment, folder))
 }
 
-/// Has the server of the device called `which` end, by the command `detach`; done on return.
+/// Ends the server of the device called `which` by the command `detach`. The device is gone on return.
 ///
 /// # Errors
 /// Where there is no such device, its server does not answer, or somebody uses it (unless `force`).
@@ -56,7 +56,7 @@ pub(crate) fn release<A: AttachedDevice>(
     detach: &impl Serialize,
 ) -> Result<A, LiveError> {
     let (state, FoundDevices { attached, cleared }) = look::<A>(state)?;
-    // One whose server is dead has just been cleared away.
+    // A device whose server is dead has just been cleared away.
     if let Some(attachment) = cleared.into_iter().find(|attachment| is_called(attachment, which)) {
         return Ok(attachment);
     }
@@ -72,7 +72,7 @@ pub(crate) fn release<A: AttachedDevice>(
     Ok(attachment)
 }
 
-/// The server of a device is dead, and the device still in use.
+/// The error for a device that is in use although its server is dead.
 fn dead<A: AttachedDevice>(attachment: &A) -> LiveError {
     let path = attachment.device().to_owned();
     let reason = match mount_points(&path).first() {

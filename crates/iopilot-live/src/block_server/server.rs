@@ -15,10 +15,10 @@ use std::thread::{self, JoinHandle};
 
 /// What a [`Server`] serves.
 pub(crate) trait ServedDevice: Send + 'static {
-    /// What it can be asked.
+    /// The commands that it accepts.
     type Command: DeserializeOwned;
 
-    /// Carries out a command, and answers it. Whether it is [gone](Self::is_gone) is looked up afterwards.
+    /// Carries out a command, and answers it. The server checks [`Self::is_gone`] afterwards.
     fn command(&mut self, command: Self::Command, client: &UnixStream) -> io::Result<()>;
 
     /// Takes everything down. If somebody uses the device, nothing is done, unless `force`.
@@ -34,7 +34,7 @@ pub(crate) struct Server<P: ServedDevice> {
     /// The thread that serves the control socket, and the stream whose closing ends it.
     control: Option<(JoinHandle<()>, UnixStream)>,
     folder: PathBuf,
-    /// Gets a byte when the device was detached from outside, or is of no use any more.
+    /// Receives a byte when the device was detached from outside, or has failed.
     ended: UnixStream,
 }
 
@@ -50,7 +50,7 @@ impl EndSignal {
         Ok(Self { tell, ended })
     }
 
-    /// What ends the server: for whoever finds the device to be of no use any more.
+    /// A function that ends the server, to be called when the device has failed.
     pub(crate) fn teller(&self) -> Result<impl Fn() + Send + Sync + use<>, LiveError> {
         let tell = self.tell.try_clone().map_err(|e| LiveError::io("a socket", e))?;
         Ok(move || drop((&tell).write_all(&[0])))
@@ -78,8 +78,8 @@ impl<P: ServedDevice> Server<P> {
         lock(&self.parts)
     }
 
-    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
-    /// device's folder.
+    /// Leaves the terminal and the folder that this process was started from; its messages go to a file in the device's
+    /// folder.
     pub(crate) fn leave_terminal(&self) -> Result<(), LiveError> {
         let path = self.folder.join("log");
         sys::leave_terminal(&path).map_err(|e| LiveError::io(path, e))
@@ -101,7 +101,7 @@ impl<P: ServedDevice> Server<P> {
         woken.and(result)
     }
 
-    /// As [`ServedDevice::take_down`]; then commands are listened to no more.
+    /// As [`ServedDevice::take_down`]; then stops listening for commands.
     pub(crate) fn take_down(&mut self, force: bool) -> Result<(), LiveError> {
         let (result, gone) = {
             let mut parts = lock(&self.parts);
@@ -141,7 +141,7 @@ fn serve_control<P: ServedDevice>(
             parts.is_gone()
         };
         if gone {
-            // It is read, or nobody waits for it.
+            // The byte is read, or no thread waits for it.
             let _ = tell.write_all(&[0]);
             return;
         }
@@ -152,7 +152,7 @@ fn lock<P>(parts: &Mutex<P>) -> MutexGuard<'_, P> {
     parts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which of two there is something to read from.
+/// Which of two descriptors is readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Either {
     First,

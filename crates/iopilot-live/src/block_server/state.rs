@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Duration;
 
-/// What is noted of a block device that is served.
+/// The record of a served block device.
 pub(crate) trait AttachedDevice: Clone + Serialize + DeserializeOwned {
     /// What it is called in messages.
     const KIND: &'static str;
-    /// What names begin with where none is given.
+    /// The prefix of default names.
     const PREFIX: &'static str;
 
     /// Its name.
@@ -37,7 +37,7 @@ pub(crate) trait AttachedDevice: Clone + Serialize + DeserializeOwned {
     fn died(&mut self);
 }
 
-/// How long a dead disk's device may be held open by others before it is left to go when they close it.
+/// How long to wait for others to close a dead server's device. After that it is detached when they close it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The folder of all block devices of a kind.
@@ -70,7 +70,7 @@ struct Note<A> {
     pid: u32,
     /// When that process started, in ticks since boot, since process identifiers are reused.
     started: u64,
-    /// Once it is served.
+    /// Set once the device is served.
     attachment: Option<A>,
 }
 
@@ -83,7 +83,7 @@ impl<A: AttachedDevice> StateFolder<A> {
         Ok(Self { path: real.map_err(|e| LiveError::io(path, e))?, kind: PhantomData })
     }
 
-    /// Finds them, and clears away those of dead servers that nobody uses.
+    /// Finds the devices, and clears away those of dead servers that are not in use.
     pub(crate) fn look(&self) -> Result<FoundDevices<A>, LiveError> {
         let _lock = self.lock()?;
         let mut found = FoundDevices { attached: Vec::new(), cleared: Vec::new() };
@@ -106,7 +106,7 @@ impl<A: AttachedDevice> StateFolder<A> {
         Ok(found)
     }
 
-    /// Clears away the device `name`, whose server is dead, though somebody uses it.
+    /// Clears away the device `name`, whose server is dead, although it is in use.
     pub(crate) fn clear_away(&self, name: &str) -> Result<(), LiveError> {
         let _lock = self.lock()?;
         clear(&self.folder(name))
@@ -176,7 +176,7 @@ impl<A: AttachedDevice> DeviceClaim<A> {
         self.folder.join("mnt")
     }
 
-    /// What tells this process from all others: its number and the time that it started, in one.
+    /// Identifies this process: its number and its start time, in one number.
     #[cfg(feature = "ublk")]
     pub(super) fn token(&self) -> u64 {
         self.note.token()
@@ -212,7 +212,7 @@ impl<A> Note<A> {
 
     #[cfg(feature = "ublk")]
     fn token(&self) -> u64 {
-        /// Numbers of processes are no longer than this.
+        /// Process numbers have at most this many bits.
         const PID_BITS: u32 = 22;
         (self.started << PID_BITS) | u64::from(self.pid)
     }
@@ -222,7 +222,7 @@ fn note<A: DeserializeOwned>(folder: &Path) -> Option<Note<A>> {
     serde_json::from_str(&fs::read_to_string(folder.join("state.json")).ok()?).ok()
 }
 
-/// When process `pid` started, in ticks since boot; `None` where there is none, or only what remains of one.
+/// When process `pid` started, in ticks since boot; `None` where there is none, or it is a zombie.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in brackets, may hold anything.
@@ -238,12 +238,12 @@ fn clear(folder: &Path) -> Result<(), LiveError> {
     for device in loop_devices_on(&mount_point.join(FILE)) {
         // Its requests fail at once, so nothing blocks here.
         if let Ok(queue) = BlockQueue::open(device.path()) {
-            // A device that is going away may refuse; another disk will then not get it.
+            // A device that is being removed may refuse; no other disk will get it then.
             let _ = queue_depth::set(&queue, queue_depth::MOST);
         }
         device.detach(PATIENCE)?;
     }
-    // Several, where one was mounted over another.
+    // There are several mounts if one was mounted over another.
     while unmount(&mount_point, UnmountFlags::DETACH).is_ok() {}
     remove(folder)
 }

@@ -34,7 +34,7 @@ pub(crate) const MOST: u32 = DeviceInfo::MAX_DEPTH;
 
 /// The settings of a new device.
 pub(super) struct UblkSpec<'a> {
-    /// What its threads are called after.
+    /// The name that its threads are called after.
     pub(super) name: &'a str,
     /// Its queue depth.
     pub(super) depth: u32,
@@ -79,13 +79,13 @@ pub(super) struct UblkDevice {
     outbox: Arc<Outbox>,
     threads: Vec<JoinHandle<()>>,
     gone: bool,
-    /// Kept until the driver has let go of them.
+    /// Kept until the driver no longer uses them.
     _buffers: Arc<UblkBuffers>,
 }
 
 impl UblkDevice {
-    /// Makes a device over `store`, for which `threads` threads do what may block; each thread begins with `prepare`. Should
-    /// the driver let go of it, `broken` is called.
+    /// Makes a device over `store`, for which `threads` threads do what may block; each thread begins with `prepare`.
+    /// If the driver drops it, `broken` is called.
     pub(super) fn attach<S: Store>(
         store: &Arc<S>,
         wanted: &UblkSpec<'_>,
@@ -182,7 +182,7 @@ impl UblkDevice {
         &self.path
     }
 
-    /// Removes it, once requests under way have been answered. Processes that still have it open get I/O errors.
+    /// Removes it, once requests in flight have been answered. Processes that still have it open get I/O errors.
     pub(super) fn detach(&mut self) -> Result<(), LiveError> {
         if self.gone {
             return Ok(());
@@ -195,7 +195,7 @@ impl UblkDevice {
             // A panic has been printed already.
             let _ = thread.join();
         }
-        // Only now: the driver waits for whoever has its character device open.
+        // Only now: the driver waits until its character device is closed.
         let deleted = self.control.delete(self.number);
         stopped.and(deleted).map_err(failed)
     }
@@ -223,7 +223,7 @@ fn failed(e: io::Error) -> LiveError {
     LiveError::io(CONTROL, e)
 }
 
-/// A driver that does not know how its commands are numbered here.
+/// The error of a driver that does not know this numbering of its commands.
 fn too_old(e: io::Error) -> LiveError {
     /// `ENOTSUPP`, which is the kernel's own.
     const NOT_SUPPORTED: i32 = 524;

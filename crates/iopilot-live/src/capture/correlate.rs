@@ -14,7 +14,7 @@ use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A bio under way; times are on the monotonic clock.
+/// A bio in flight; times are on the monotonic clock.
 #[derive(Debug)]
 struct Bio {
     record: TraceRecord,

@@ -7,6 +7,7 @@ mod message;
 mod programs;
 mod reorder_buffer;
 
+use super::clock::now;
 use super::device::CapturedDevice;
 use super::options::Delivery;
 use super::tasks::{Tasks, comm_text};
@@ -52,7 +53,7 @@ impl Ebpf {
         delivery: Delivery,
     ) -> Result<Self, LiveError> {
         // The first request to complete need not be the first to arrive.
-        let origin = (delivery == Delivery::AtOnce).then(super::now);
+        let origin = (delivery == Delivery::AtOnce).then(now);
         Ok(Self {
             programs: Programs::start(device, buffer_kb)?,
             flags: FlagBits::default(),
@@ -71,7 +72,7 @@ impl Ebpf {
     pub(super) fn poll(&mut self, out: &mut Vec<TraceRecord>) {
         self.drain();
         self.hand_out(out);
-        let oldest = Nanos(super::now().0.saturating_sub(self.patience.0));
+        let oldest = Nanos(now().0.saturating_sub(self.patience.0));
         // Gives up requests that arrived before that, and those that too many others have overtaken.
         while self.sequence.waiting() > MAX_WAITING && self.sequence.skip_where(|_| true)
             || self.sequence.skip_where(|next| next.arrival < oldest)
@@ -85,7 +86,7 @@ impl Ebpf {
         self.programs.close()
     }
 
-    /// Detaches all programs. Requests still under way are dropped.
+    /// Detaches all programs. Requests still in flight are dropped.
     pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         self.programs.detach()?;
         self.drain();

@@ -11,7 +11,7 @@ pub(super) struct BlockEvent {
     pub(super) cpu: u16,
     /// The current task.
     pub(super) pid: u32,
-    /// Its name, padded with zeros; all zeros if the event lacks it.
+    /// Its name, padded with zeros; all zeros if the event has none.
     pub(super) comm: [u8; 16],
     pub(super) what: BlockEventKind,
 }
@@ -46,7 +46,7 @@ pub(super) struct BlockIo {
     pub(super) flags: Flags,
     pub(super) lba: Lba,
     pub(super) sectors: Sectors,
-    /// `None` if the event lacks it.
+    /// `None` if the event has none.
     pub(super) priority: Option<IoPriority>,
 }
 

@@ -13,15 +13,14 @@ pub(super) mod mount;
 mod page;
 mod ring;
 
+use super::clock::now;
 use super::correlate::BioCorrelator;
 use super::device::CapturedDevice;
 use super::event::BlockEvent;
-use super::now;
 use super::options::Delivery;
 use super::tasks::Tasks;
 use crate::LiveError;
 use instance::TracefsInstance;
-pub(super) use instance::tidy;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 use layout::{Layouts, TraceEventKind};
@@ -79,7 +78,7 @@ impl Tracefs {
         self.correlator.close(time);
     }
 
-    /// Disables all events but those of tasks. Requests still under way are dropped.
+    /// Disables all events but those of tasks. Requests still in flight are dropped.
     pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         self.instance.write("events/block/enable", "0")?;
         self.read_until(Nanos::MAX, out)?;
@@ -136,6 +135,11 @@ impl Tracefs {
         self.correlator.emit(horizon, |r| out.push(r));
         Ok(())
     }
+}
+
+/// Removes the instances of dead processes. Does nothing if tracefs is not usable.
+pub(super) fn tidy() {
+    instance::tidy();
 }
 
 /// Sets clock, buffers, events and filters; tracing stays off. Returns the layouts of the events, and the events of the

@@ -59,7 +59,7 @@ pub enum Model {
     },
 }
 
-/// How to fly a disk.
+/// The settings of a disk's flight.
 #[derive(Clone, Debug)]
 pub struct FlightOptions {
     /// The disk.
@@ -106,7 +106,7 @@ pub(super) struct DiskFlight {
     learned: Option<LearnedDisk>,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
-    /// Given up after the guard.
+    /// Released after the guard.
     lock: DeviceLock,
     capacity: u64,
     diskseq: Option<u64>,
@@ -152,8 +152,8 @@ impl DiskFlight {
             trial_requests: options.trial_requests,
         };
         let pilot = Pilot::new(config, device, &options.run)?;
-        // A scheduler may let one request wait for seconds while it serves thousands: they are to be seen at once, and that one when it
-        // is complete.
+        // A scheduler may delay one request for seconds while it serves thousands. Those must be seen at once, and the
+        // delayed one when it completes.
         let captured = CaptureOptions {
             backend: options.backend,
             buffer_kb: BUFFER_KB,
@@ -203,7 +203,7 @@ impl DiskFlight {
         let (commands, taken) = channel();
         let (given, results) = channel();
         let (result, left) = thread::scope(|scope| {
-            // A simulation that panics drops its end of the channels, which the watch sees.
+            // A simulation that panics drops its end of the channels, which the loop notices.
             let simulators = Simulators::default();
             let threads = simulators.clone();
             scope.spawn(move || run_pilot(pilot, &taken, &given, &threads));

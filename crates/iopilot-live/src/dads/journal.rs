@@ -22,7 +22,7 @@ struct Entry {
     state: QueueState,
 }
 
-/// The journal of a disk in flight. As long as the file exists, the state is to be restored.
+/// The journal of a disk that is flown. As long as the file exists, the state is to be restored.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -126,7 +126,8 @@ fn read(path: &Path) -> Result<Entry, LiveError> {
     serde_json::from_str(&text).map_err(|e| LiveError::io(path, e.into()))
 }
 
-/// When process `pid` started, in clock ticks since boot; `None` where it is dead, also where nobody has waited for it yet.
+/// When process `pid` started, in clock ticks since boot; `None` where it is dead, even if its parent has not waited
+/// for it yet.
 fn started(pid: u32) -> Option<u64> {
     started_by(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -144,7 +145,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn who_is_dead_and_was_not_waited_for_runs_no_more() {
+    fn a_zombie_does_not_run() {
         let stat = |state: &str| format!("7 (a) b) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 5704633 0 0");
         assert_eq!(started_by(&stat("S")), Some(5_704_633));
         assert_eq!(started_by(&stat("Z")), None);

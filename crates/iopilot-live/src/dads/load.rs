@@ -3,7 +3,7 @@
 use iopilot_trace::TraceRecord;
 use std::time::{Duration, Instant};
 
-/// What a disk had to do in some time.
+/// The load of a disk over some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct DiskLoad {
     /// Completed requests per second.

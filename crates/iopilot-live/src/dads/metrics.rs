@@ -14,7 +14,7 @@ const FAMILIES: [(&str, &str, &str, Value); 21] = [
     ("dry_run", "gauge", "1 where it only says what it would do.", |d| Some(f64::from(u8::from(d.dry_run)))),
     ("requests_total", "counter", "Requests that completed.", |d| Some(d.requests as f64)),
     ("bytes_total", "counter", "Bytes of these requests.", |d| Some(d.bytes as f64)),
-    ("requests_per_second", "gauge", "Requests that completed per second, of late.", |d| Some(d.iops)),
+    ("requests_per_second", "gauge", "Requests that completed per second, recently.", |d| Some(d.iops)),
     ("latency_seconds", "gauge", "Mean time of these requests from arrival to completion.", |d| {
         Some(d.latency_ms / 1e3)
     }),
@@ -25,10 +25,10 @@ const FAMILIES: [(&str, &str, &str, Value); 21] = [
     ("checks_total", "counter", "Checks.", |d| Some(d.checks as f64)),
     ("skipped_checks_total", "counter", "Intervals after which no check was made.", |d| Some(d.skips as f64)),
     ("changes_total", "counter", "Changes of scheduler.", |d| Some(d.changes as f64)),
-    ("changes_taken_back_total", "counter", "Changes that took back one that did not deliver.", |d| {
+    ("changes_taken_back_total", "counter", "Changes that took back one that did not deliver its gain.", |d| {
         Some(d.taken_back as f64)
     }),
-    ("renewals_total", "counter", "How often the scheduler in use was put in place anew.", |d| Some(d.renewals as f64)),
+    ("renewals_total", "counter", "How often the scheduler in use was reinstalled.", |d| Some(d.renewals as f64)),
     ("changing_seconds_total", "counter", "Time that changes and renewals took, draining included.", |d| {
         Some(d.changing_s)
     }),
@@ -36,7 +36,7 @@ const FAMILIES: [(&str, &str, &str, Value); 21] = [
     (
         "counted_only_seconds_total",
         "counter",
-        "Time in which requests were counted only, as more came than are tried.",
+        "Time in which requests were only counted, because more came than a check tries.",
         |d| Some(d.counted_only_s),
     ),
     ("audit_failures_total", "counter", "Lines that the audit file had no room for.", |d| {
@@ -108,6 +108,6 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all);
         assert!(names.iter().all(|l| l.ends_with("gauge") || l.contains("_total counter")), "{names:?}");
-        assert!(!text.contains("measured_cost"), "what is not known is not made up");
+        assert!(!text.contains("measured_cost"), "a family without values is left out");
     }
 }

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 /// A command to the pilot's thread.
 pub(super) enum PilotCommand {
-    /// Check a window, with `pending` requests under way, and what processes were seen to keep in flight.
+    /// Check a window, with `pending` requests in flight, and what processes were seen to keep in flight.
     Check { window: RequestWindow, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
     /// Use this model from now on.
     Model(Box<AnyDevice>),
-    /// A change with `pending` requests under way took `took`.
+    /// A change with `pending` requests in flight took `took`.
     Changed { pending: usize, took: Nanos },
     /// The last change was not carried out.
     Declined,
@@ -38,7 +38,7 @@ pub(super) struct CheckResult {
 
 /// The nice value of the simulating threads: the lowest priority.
 const NICE: i32 = 19;
-/// A check that takes longer than this is starved: others want all CPUs.
+/// A check that takes longer than this is starved: other processes use all CPUs.
 const STARVED: Duration = Duration::from_secs(1);
 /// The nice value of a starved check's threads. It takes a fraction of a second of one CPU.
 const NICE_STARVED: i32 = 0;
@@ -57,7 +57,7 @@ pub(crate) fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolB
     ThreadPoolBuilder::new().thread_name(|n| format!("simulate-{n}")).start_handler(give_way).build()
 }
 
-/// The threads that simulate, by which a check that is starved is helped on.
+/// The threads that simulate. Their priority is raised for a starved check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Simulators(Arc<Mutex<Vec<Pid>>>);
 

@@ -71,7 +71,7 @@ pub struct DiskStatus {
     /// The mean time from arrival to completion of the captured ones of them, in milliseconds.
     #[serde(default)]
     pub latency_ms: f64,
-    /// Requests under way at the last poll.
+    /// Requests in flight at the last poll.
     pub pending: usize,
     /// Events for which the kernel's buffers had no room.
     pub lost_events: u64,

@@ -28,14 +28,13 @@ impl ServedRequest {
 /// Order at the disk: completion, issue, first sector; then length and operation.
 type Key = (Nanos, Nanos, u64, u32, u8);
 
-/// Requests come nearly in order of completion. After one that completed so much later, nothing comes before.
+/// Requests come nearly in order of completion: a request comes before any that completed this much later.
 const SLACK: Nanos = Nanos::from_millis(50);
 
 /// Puts requests in the order in which the disk completed them, and separates their times.
 ///
-/// A disk serves one request at a time, in an order of its own. A request's service begins when it is issued, or, if the
-/// disk was busy then, when the disk completes the one before it. So nothing need be known of the order but what the
-/// completions show.
+/// A disk serves one request at a time, in an order of its own. A request's service begins when it is issued, or, if
+/// the disk was busy then, when the disk completes the one before it. So the completions alone show the order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceOrder {
     /// A sort, not a queue of events: parts of one merged request have the same times, and must come in the order of their
@@ -53,7 +52,8 @@ impl ServiceOrder {
     pub(super) fn take(&mut self, record: &TraceRecord, mut sink: impl FnMut(&ServedRequest)) {
         let (Some(issue), Some(completion)) = (record.issue, record.completion) else { return };
         if completion + SLACK < self.latest {
-            // Another capture, with a clock of its own, or one that comes far too late: what is before it is unknown.
+            // The record is of another capture, with a clock of its own, or comes far too late. What the disk did
+            // before it is unknown.
             *self = Self::default();
         }
         self.latest = self.latest.max(completion);

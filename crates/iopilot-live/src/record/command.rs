@@ -33,7 +33,7 @@ impl RecordedCommand {
         Ok(status)
     }
 
-    /// Passes `signal` on, or ends the command kindly, and waits for it.
+    /// Passes `signal` on, or sends SIGTERM, and waits for the command.
     pub(super) fn end(mut self, signal: Option<i32>) -> Result<ExitStatus, LiveError> {
         self.signal(if signal == Some(SIGINT) { Signal::INT } else { Signal::TERM });
         let status = self.child.wait();

@@ -13,7 +13,7 @@ use rayon::ThreadPool;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// A model that learned so many times as many requests is made anew.
+/// The pilot gets a new model once that has learned from this many times as many requests.
 const GROWTH: f64 = 1.1;
 
 /// Where the model of the disk comes from.
@@ -56,8 +56,8 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    /// For the cache `spec` over those `sectors` of the disk of `queue`. `None` for a queue where its driver has none:
-    /// then nothing can be learned.
+    /// A decider for the cache `spec` over these `sectors` of the disk of `queue`. The queue is `None` where the driver
+    /// has none: then nothing can be learned.
     ///
     /// # Errors
     /// Where the model is smaller than the disk, or its file is damaged or of another disk.
@@ -91,7 +91,7 @@ impl Decider {
         Ok(Self { spec: spec.clone(), sectors, scheduler, config, model, pilot: None, learned_from: 0, pool: None })
     }
 
-    /// How the cache is to be used: not, before anything was tried.
+    /// How the cache is to be used; `None` before anything was tried.
     pub(super) fn setting(&self) -> Option<&CacheSetting> {
         self.pilot.as_ref().map(RedcapPilot::setting)
     }
@@ -113,7 +113,7 @@ impl Decider {
         }
     }
 
-    /// Decides on a window of requests, with `pending` under way after it. `None` where there is too little to decide on.
+    /// Decides on a window of requests, with `pending` in flight after it. `None` where there is too little to decide on.
     ///
     /// # Errors
     /// Where a trial fails.
@@ -132,7 +132,7 @@ impl Decider {
         }
     }
 
-    /// Keeps what a model learned.
+    /// Saves a learned model.
     ///
     /// # Errors
     /// Where its file cannot be written.
@@ -143,7 +143,7 @@ impl Decider {
         }
     }
 
-    /// Makes the pilot, and gives it another model when that has learned a good deal more.
+    /// Makes the pilot, and replaces its model once that has learned a good deal more.
     fn renew(&mut self) {
         let device = match &mut self.model {
             Model::Given(device) if self.pilot.is_none() => Some((**device).clone()),
@@ -167,7 +167,8 @@ impl Decider {
     }
 }
 
-/// The scheduler of a queue. One that is not simulated is taken to serve in order of arrival, as where there is no queue.
+/// The scheduler of a queue. A scheduler that cannot be simulated counts as serving in order of arrival, and so does a
+/// missing queue.
 pub(super) fn scheduler_of(queue: Option<&BlockQueue>) -> Result<SchedulerSpec, InputError> {
     let name = queue.and_then(|queue| queue.scheduler().ok()).unwrap_or_default();
     SchedulerSpec::parse(&name).or_else(|_| SchedulerSpec::parse("none"))

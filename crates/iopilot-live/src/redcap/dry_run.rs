@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// From one poll of the capture to the next.
+/// The time between two polls of the capture.
 const POLL: Duration = Duration::from_millis(20);
 
 /// What to watch.
@@ -88,7 +88,7 @@ pub fn dry_run(
         let check = decider.decide(&mut window, capture.pending());
         window.clear();
         let Some(check) = check.map_err(|e| LiveError::Failed(format!("a trial failed: {e}")))? else { continue };
-        // The window just over was served as the decision before it says.
+        // The window that has just ended was served by the decision before it.
         report.without_s += check.without_s;
         report.always_s += check.everywhere_s;
         report.adaptive_s += check.before_s;

@@ -41,7 +41,7 @@ pub(super) fn text(status: &RedcapStatus, disk: &Path) -> String {
     let disk = label(&disk.display().to_string());
     let mut out = String::new();
     for (name, kind, help, value) in FAMILIES {
-        // A string takes it all.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "# HELP iopilot_redcap_{name} {help}\n# TYPE iopilot_redcap_{name} {kind}\n\

@@ -1,4 +1,4 @@
-//! [`Monitor`]: what a cache does, for all that ask.
+//! [`Monitor`]: makes the status of a cache.
 
 use super::body::now;
 use super::cached_disk::CachedDisk;
@@ -11,23 +11,23 @@ use iopilot_redcap::{Check, Geometry, RedcapSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Checks of the algorithms of the thesis that a status holds.
+/// The most checks of the thesis' algorithms in a status.
 const CHECKS: usize = 64;
 
-/// What a cache does.
+/// Makes the status of a cache.
 pub(super) struct Monitor {
     spec: RedcapSpec,
     pub(super) disk: Arc<CachedDisk>,
     pub(super) notes: SharedNotes,
     pub(super) limit: CacheLimit,
-    /// Where what it holds is kept for the next time.
+    /// The state of the warm restart.
     pub(super) warmth: Option<SharedWarmth>,
     began: Nanos,
     shrinks_under_pressure: bool,
 }
 
 impl Monitor {
-    /// Of a cache `spec` over `disk`.
+    /// A monitor of the cache `spec` over `disk`.
     pub(super) fn new(
         spec: &RedcapSpec,
         disk: &Arc<CachedDisk>,
@@ -45,7 +45,7 @@ impl Monitor {
         }
     }
 
-    /// What the cache does.
+    /// The status of the cache.
     pub(super) fn status(&self) -> RedcapStatus {
         let now = now();
         let body = self.disk.lock();

@@ -15,11 +15,11 @@ pub(super) struct CacheParts {
     pub(super) claim: DeviceClaim<RedcapAttachment>,
     pub(super) monitor: Arc<Monitor>,
     pub(super) exposed: Exposed,
-    /// The thread that takes what the disk completes.
+    /// The thread that takes the disk's completions.
     pub(super) completions: Option<JoinHandle<()>>,
     /// The thread that decides, which ends when the sender is dropped.
     pub(super) pilot: Option<(JoinHandle<()>, Sender<()>)>,
-    /// The thread that heeds memory pressure, which ends when the stream is closed.
+    /// The thread that shrinks the cache under memory pressure, which ends when the stream is closed.
     pub(super) pressure: Option<(JoinHandle<()>, UnixStream)>,
     /// The thread that serves metrics, which ends when the sender is dropped.
     pub(super) metrics: Option<(JoinHandle<()>, Sender<()>)>,

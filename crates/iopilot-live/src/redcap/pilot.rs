@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// From one look at the window to the next.
+/// The time between two looks at the window.
 const LOOK: Duration = Duration::from_millis(50);
-/// Decisions that are remembered.
+/// The most decisions that are remembered.
 const REMEMBERED: usize = 64;
 
-/// What the thread tells.
+/// What the thread reports.
 #[derive(Debug, Default)]
 pub(super) struct PilotNotes {
     pub(super) checks: VecDeque<StatusCheck>,
@@ -27,8 +27,8 @@ pub(super) struct PilotNotes {
 /// The notes, shared between threads.
 pub(super) type SharedNotes = Arc<Mutex<PilotNotes>>;
 
-/// Decides at the end of each window, until the sender of `stop` is dropped. What a model learned is then saved. The cache is
-/// off at first: nothing is risked before it was tried.
+/// Decides at the end of each window, until the sender of `stop` is dropped. A learned model is then saved. The cache
+/// is off at first, because nothing has been tried yet.
 pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedNotes, stop: &Receiver<()>) {
     disk.with(|body| body.set_active(false, now()));
     let mut window = disk.take_window(TrafficWindow::default());

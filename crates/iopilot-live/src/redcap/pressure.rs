@@ -1,4 +1,4 @@
-//! Giving memory back while the machine is short of it, as the kernel's pressure stall information (PSI) tells.
+//! Releases memory while the machine is short of it, by the kernel's pressure stall information (PSI).
 
 use super::cached_disk::CachedDisk;
 use crate::block_server::Buffers;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PRESSURE: &str = "/proc/pressure/memory";
-/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`). Who lacks
-/// `CAP_SYS_RESOURCE`, as in a container, must take two seconds, or a multiple of that.
+/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`). A process
+/// without `CAP_SYS_RESOURCE`, as in a container, must use windows of two seconds, or a multiple of that.
 const TRIGGERS: [&[u8]; 2] = [b"some 100000 1000000\0", b"some 200000 2000000\0"];
-/// From one step to the next at which the cache grows again, seconds.
+/// The time between two steps in which the cache grows again, seconds.
 const CALM: i64 = 10;
-/// The share of its full size by which it grows.
+/// It grows by its full size divided by this.
 const STEP: u64 = 8;
-/// The least share of its full size.
+/// It shrinks to its full size divided by this, at most.
 const LEAST: u64 = 16;
 
 /// How many bytes a cache may hold, and how often it had to shrink.
@@ -50,7 +50,7 @@ impl CacheLimit {
     }
 }
 
-/// Asks the kernel to tell of pressure. It does not where it was built without that.
+/// Asks the kernel to report memory pressure. Fails where the kernel was built without that.
 pub(super) fn watch() -> io::Result<File> {
     let ask = |trigger: &[u8]| {
         let mut file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(PRESSURE)?;
@@ -63,7 +63,13 @@ pub(super) fn watch() -> io::Result<File> {
 }
 
 /// Halves the cache at each sign of pressure, and lets it grow in calm, until `stop` is closed.
-pub(super) fn heed(pressure: &File, stop: &UnixStream, disk: &CachedDisk, limit: &CacheLimit, buffers: &Arc<Buffers>) {
+pub(super) fn shrink_under_pressure(
+    pressure: &File,
+    stop: &UnixStream,
+    disk: &CachedDisk,
+    limit: &CacheLimit,
+    buffers: &Arc<Buffers>,
+) {
     loop {
         let mut both = [PollFd::new(pressure, PollFlags::PRI), PollFd::new(stop, PollFlags::IN)];
         let timeout = Timespec { tv_sec: CALM, tv_nsec: 0 };
@@ -90,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_tells_of_pressure_tells_every_root() {
+    fn a_kernel_that_reports_pressure_reports_it_to_root() {
         // It is there, but cannot be read, where the kernel has that turned off.
         if iopilot_testing::has(&["root"]) && std::fs::read(PRESSURE).is_ok() {
             assert!(watch().is_ok(), "{:?}", watch());

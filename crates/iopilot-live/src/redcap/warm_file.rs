@@ -1,4 +1,4 @@
-//! [`WarmFile`]: the file with the addresses of what a cache holds, for the next time.
+//! [`WarmFile`]: the file with the addresses of what a cache holds, for a warm restart.
 
 use crate::LiveError;
 use iopilot_block::{InputError, SECTOR_BYTES};
@@ -24,12 +24,12 @@ pub(super) struct WarmFile {
     segment: u64,
 }
 
-/// What was found in a file.
+/// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WarmFileContent {
-    /// The numbers of disk segments, those that were used last first. None where there is no file yet.
+    /// The numbers of disk segments, the most recently used first. Empty where there is no file yet.
     Segments(Vec<u64>),
-    /// What the file holds is of no use; why, in a line.
+    /// The content is of no use; why, in one line.
     Useless(String),
 }
 
@@ -108,7 +108,7 @@ impl WarmFile {
         self.segment / SECTOR_BYTES
     }
 
-    /// Writes the numbers of disk segments, at once: who reads it finds the old content or the new one.
+    /// Writes the numbers of disk segments, atomically: a reader finds the old content or the new one.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -116,7 +116,7 @@ impl WarmFile {
         let (disk, segment, count) = (self.disk, self.segment, segments.len());
         let mut text = format!("{HEAD}\ndisk_bytes {disk}\nsegment_bytes {segment}\nsegments {count}\n");
         for segment in segments {
-            // A string takes it all.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{segment}");
         }
         let written = || -> io::Result<()> {

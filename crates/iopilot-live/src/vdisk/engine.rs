@@ -106,7 +106,7 @@ impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
         }
     }
 
-    /// Replaces the model if no request is under way. Returns the real time and the model's time of that.
+    /// Replaces the model if no request is in flight. Returns the real time and the model's time of the replacement.
     pub(super) fn replace(&self, device: D) -> Option<(u64, Nanos)> {
         let mut guarded = self.lock();
         let real = monotonic();
@@ -117,7 +117,7 @@ impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
         replaced.then_some((real, model))
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.lock().queue.in_flight()
     }
@@ -142,7 +142,7 @@ impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
         let alarm = self.next(&mut guarded);
         self.alarm.store(alarm, Ordering::Release);
         let wake = guarded.stop || alarm.saturating_sub(guarded.margin.ns()) < guarded.asleep_until;
-        // Not while it is locked: the thread would wake to wait for the lock.
+        // The lock is released first, or the thread would wake only to wait for it.
         drop(guarded);
         if wake {
             self.wake.notify_one();
@@ -210,7 +210,7 @@ impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
         }
     }
 
-    /// Sends an answer. Returns what to count of it.
+    /// Sends an answer. Returns it as it is counted.
     fn send(&self, DueAnswer { answer, request, arrived, due }: DueAnswer<A>) -> Counted {
         let left = monotonic();
         let failed = answer.is_error();

@@ -32,7 +32,7 @@ pub(super) enum Timing {
     None(Arc<Mutex<VdiskTally>>),
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 struct PendingRequest {
     request: DiskRequest,

@@ -28,7 +28,7 @@ pub(super) struct DueAnswer<A> {
     pub(super) due: Nanos,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 struct Slot<A> {
     request: DiskRequest,
@@ -87,7 +87,7 @@ impl<D: Device, A> ModelQueue<D, A> {
         }
     }
 
-    /// Replaces the device if no request is under way. Returns whether it did.
+    /// Replaces the device if no request is in flight. Returns whether it did.
     pub(super) fn replace(&mut self, device: D) -> bool {
         let idle = self.in_flight() == 0 && !self.retired;
         if idle {
@@ -134,7 +134,7 @@ impl<D: Device, A> ModelQueue<D, A> {
             self.device.advance(self.time, &mut completions);
             for completion in completions.drain(..) {
                 self.inside -= 1;
-                // One that was alone is over.
+                // A flush that was alone is over.
                 self.flushing = false;
                 if let Some(slot) = &mut self.slots[completion.id.index()] {
                     slot.due = Some(completion.at);
@@ -158,7 +158,7 @@ impl<D: Device, A> ModelQueue<D, A> {
         &mut self.ready
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }

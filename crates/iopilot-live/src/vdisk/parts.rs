@@ -32,7 +32,7 @@ pub(super) struct VdiskParts {
 }
 
 impl VdiskParts {
-    /// Makes the block device. If its driver lets go of it, `broken` is called.
+    /// Makes the block device. If its driver drops it, `broken` is called.
     pub(super) fn expose(
         &mut self,
         shape: &BlockDeviceSpec,
@@ -71,9 +71,9 @@ impl VdiskParts {
     /// The statistics so far.
     pub(super) fn stats(&self) -> VdiskStats {
         let in_flight = self.engine.as_ref().map_or(0, |engine| engine.in_flight() as u64);
-        // A file that cannot be asked takes nothing that could be told of.
+        // A file whose size cannot be read counts as empty.
         let stored = self.image.stored().unwrap_or(0);
-        // Answers are counted meanwhile.
+        // The counters are copied, because answers are counted meanwhile.
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone();
         tally.stats(in_flight, stored)
     }

@@ -19,7 +19,7 @@ const THREADS: usize = 4;
 
 /// A virtual disk that this process serves until [`detach`](Self::detach), or until it is dropped.
 ///
-/// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
+/// Requests should come from other processes. A process that dies with pending writes to its own disk waits for itself.
 pub struct VdiskServer {
     attachment: Attachment,
     server: Server<VdiskParts>,
@@ -29,8 +29,8 @@ impl VdiskServer {
     /// Makes the block device. It is ready on return.
     ///
     /// # Errors
-    /// Where the options are wrong, the user is not root, or the kernel lacks FUSE, loop devices or ublk; nothing is left
-    /// behind then.
+    /// Where the options are wrong, the user is not root, or the kernel has no FUSE, loop devices or ublk; nothing is
+    /// left behind then.
     pub fn start(options: VdiskOptions) -> Result<Self, LiveError> {
         check_system(options.via)?;
         let depth = depth(options.via, options.depth, options.device.as_ref().map(Device::queue_depth))?;
@@ -74,7 +74,7 @@ impl VdiskServer {
         let rotational = options.device.as_ref().is_some_and(is_rotational);
         let mut real_time = false;
         if let Some(device) = options.device {
-            // A model that panics serves nobody.
+            // A model that panics ends the server.
             let started = RealTimeModel::start(device, options.speed, Arc::clone(&parts.tally), log, ending.teller()?);
             let (engine, thread, punctual) = started.map_err(|e| LiveError::io("a thread", e))?;
             parts.engine = Some(engine);
@@ -109,12 +109,12 @@ impl VdiskServer {
             warnings: image.warn_of_room().map_err(|e| LiveError::io(image.path(), e))?.into_iter().collect(),
         };
         let server = Server::start(parts, &folder, ending, "vdisk")?;
-        // Whoever finds it can ask it.
+        // Clients that find it can send commands from now on.
         server.parts().claim.served(attachment.clone())?;
         Ok(Self { attachment, server })
     }
 
-    /// What there is to know of it.
+    /// Its description.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
@@ -138,8 +138,8 @@ impl VdiskServer {
         self.server.take_down(force)
     }
 
-    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
-    /// disk's folder.
+    /// Leaves the terminal and the folder that this process was started from; its messages go to a file in the disk's
+    /// folder.
     ///
     /// # Errors
     /// Where that file cannot be made.

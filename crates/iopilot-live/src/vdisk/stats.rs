@@ -18,7 +18,7 @@ pub struct VdiskStats {
     pub errors: OpCounts,
     /// Bytes that its backing file really takes on its own disk.
     pub stored: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
     /// Answers that left more than 100 µs after the time that the model gave.
     pub late: u64,
@@ -85,7 +85,7 @@ impl VdiskTally {
         self.modelled.record(Nanos((one.modelled.0 as f64 / self.speed) as u64));
     }
 
-    /// The statistics, with `in_flight` requests under way and `stored` bytes in the backing file.
+    /// The statistics, with `in_flight` requests in flight and `stored` bytes in the backing file.
     pub(super) fn stats(&self, in_flight: u64, stored: u64) -> VdiskStats {
         VdiskStats {
             requests: self.requests,

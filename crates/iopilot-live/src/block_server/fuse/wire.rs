@@ -47,7 +47,7 @@ pub(crate) enum FuseBody<'a> {
     Statfs,
     /// Read data.
     Read { offset: u64, size: u32 },
-    /// Write data, which follow.
+    /// Write the data that follow.
     Write { offset: u64, size: u32 },
     /// Make data durable.
     Fsync,
@@ -99,7 +99,7 @@ impl<'a> FuseRequest<'a> {
         Ok(Self { unique, node, body })
     }
 
-    /// The same, of which so many bytes of data followed.
+    /// The same request, after which `length` bytes of data followed.
     pub(super) fn with_data(self, length: usize) -> io::Result<Self> {
         match self.body {
             FuseBody::Write { size, .. } if size as usize > length => Err(short()),
@@ -113,7 +113,7 @@ pub(super) fn is_write(head: &[u8]) -> bool {
     Fields(head).u32(4).is_ok_and(|opcode| opcode == WRITE)
 }
 
-/// Numbers in bytes.
+/// Reads numbers from bytes.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -196,7 +196,7 @@ pub(super) fn reply_header(unique: u64, errno: i32, length: usize) -> [u8; 16] {
     header
 }
 
-/// `struct fuse_init_out` that agrees to what is needed of `flags`.
+/// `struct fuse_init_out`, which accepts the needed features of `flags`.
 pub(super) fn init_reply(flags: u32, max_background: u16) -> [u8; 64] {
     let mut out = [0; 64];
     let words = [MAJOR, MINOR, 0, flags & (ASYNC_DIO | ASYNC_READ | BIG_WRITES | MAX_PAGES)];

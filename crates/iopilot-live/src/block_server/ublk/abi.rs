@@ -2,7 +2,7 @@
 
 /// The device that takes control commands.
 pub(super) const CONTROL: &str = "/dev/ublk-control";
-/// Bytes that are moved at once, at most.
+/// The most bytes of a request.
 pub(super) const MAX_BYTES: u32 = 1 << 20;
 
 /// How many bytes follow an io_uring command in its submission.
@@ -28,7 +28,7 @@ pub(super) const DEL_DEV_ASYNC: u32 = number(READ, 0x14, ControlCommand::SIZE);
 pub(super) const START_DEV: u32 = number(READ | WRITE, 0x06, ControlCommand::SIZE);
 /// Removes the disk; what was fetched for comes back with an error.
 pub(super) const STOP_DEV: u32 = number(READ | WRITE, 0x07, ControlCommand::SIZE);
-/// Says what the disk is to be.
+/// Sets the properties of the disk.
 pub(super) const SET_PARAMS: u32 = number(READ | WRITE, 0x08, ControlCommand::SIZE);
 
 /// Waits for the first request of a tag.
@@ -48,7 +48,7 @@ pub(super) struct ControlCommand {
     pub(super) length: u16,
     /// What the command takes or gives.
     pub(super) address: u64,
-    /// One number more.
+    /// Another argument.
     pub(super) data: u64,
 }
 
@@ -56,7 +56,7 @@ impl ControlCommand {
     const SIZE: usize = 32;
     /// The first number that is free.
     pub(super) const ANY: u32 = u32::MAX;
-    /// It is about no queue.
+    /// The command concerns no queue.
     const NO_QUEUE: u16 = u16::MAX;
 
     /// The bytes that the driver reads.
@@ -118,7 +118,7 @@ fn part<const N: usize>(bytes: &[u8; DeviceInfo::SIZE], at: usize) -> [u8; N] {
     part
 }
 
-/// `struct ublk_params`: what the disk is to be.
+/// `struct ublk_params`: the properties of the disk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
     /// Its size.

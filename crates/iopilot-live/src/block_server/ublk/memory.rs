@@ -14,7 +14,7 @@ struct Mapping {
     length: usize,
 }
 
-// SAFETY: it is an address; what lies there is guarded by those who have it.
+// SAFETY: it is an address; its owners guard the memory there.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -28,7 +28,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped so, and whoever looked into it borrowed this.
+        // SAFETY: it was mapped with this length, and all references into it borrow this value.
         let _ = unsafe { munmap(self.start.as_ptr(), self.length) };
     }
 }
@@ -91,7 +91,7 @@ impl UblkBuffers {
             return None;
         }
         let at = usize::from(tag) * MAX_BYTES as usize;
-        // SAFETY: it lies within the mapping, whose bytes are all initialised, and nobody else has it.
+        // SAFETY: it lies within the mapping, whose bytes are all initialised, and the reference is exclusive.
         Some(unsafe { std::slice::from_raw_parts_mut(self.mapping.start.as_ptr().cast::<u8>().add(at), length) })
     }
 }

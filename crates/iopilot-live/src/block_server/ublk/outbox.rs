@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) struct Outbox {
     held: Mutex<OutboxState>,
-    /// Readable while there is something.
+    /// Readable while there are results.
     bell: OwnedFd,
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The identifier of the bell in the ring; tags are smaller.
 const BELL: u64 = 1 << 32;
 
-/// The one queue of a device. It belongs to the thread that made it: the driver takes answers from nobody else.
+/// The one queue of a device. It belongs to the thread that made it: the driver takes answers from no other thread.
 pub(super) struct UblkQueue {
     ring: CommandRing,
     device: File,
@@ -112,7 +112,7 @@ impl UblkQueue {
     }
 
     fn push(&mut self, entry: &Entry128) -> io::Result<()> {
-        // SAFETY: the driver moves data to and from the tag's buffer, which whoever attached the device keeps until the
+        // SAFETY: the driver moves data to and from the tag's buffer, which the owner of the device keeps until the
         // device is deleted; a poll has no memory.
         unsafe { self.ring.submission().push(entry) }.map_err(io::Error::other)
     }

@@ -159,7 +159,7 @@ fn a_lost_completion_does_not_hold_up_the_rest_for_ever() {
         .complete(3, "R", 8, 8)
         .complete(GIVE_UP.0 + 1, "R", 900, 8);
     assert_eq!((script.out.len(), script.out[0].completion, script.correlator.pending()), (2, None, 0));
-    // The late completion of what was given up finds nothing.
+    // The late completion of a request that was given up finds no bio.
     assert_eq!(
         script.complete(GIVE_UP.0 + 2, "R", 0, 8).records(),
         [(0, None, None, 0, 8), (1, Some(2), Some(3), 8, 8)]

@@ -25,7 +25,7 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("on_bio", "block_bio_queue"),
 ];
 const ARRIVALS: usize = PROGRAMS.len() - 1;
-/// Slots in the programs' table of requests under way.
+/// Slots in the programs' table of requests in flight.
 const SLOTS: u32 = 65536;
 
 /// Words in the programs' `struct state`.
@@ -59,7 +59,7 @@ impl fmt::Debug for Programs {
     }
 }
 
-/// The error as one line: the verifier's output can be long. A missing right is all that there is to say.
+/// The error as one line: the verifier's output can be long. A missing right is reported alone.
 fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
     let mut causes = Vec::new();
     let mut next = Some(error);
@@ -79,7 +79,7 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
 }
 
 fn program<'a>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint, LiveError> {
-    let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+    let missing = || LiveError::Bpf(format!("the object has no {name}"));
     let program = programs.program_mut(name).ok_or_else(missing)?;
     program.try_into().map_err(|e: aya::programs::ProgramError| refused(&e))
 }
@@ -110,7 +110,7 @@ impl Programs {
             program(&mut programs, name)?.load(trace_point, &btf).map_err(|e| refused(&e))?;
         }
         let mut take = |name: &str| {
-            let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+            let missing = || LiveError::Bpf(format!("the object has no {name}"));
             programs.take_map(name).ok_or_else(missing)
         };
         let mut programs = Self {

@@ -1,24 +1,24 @@
-//! [`ReorderBuffer`]: what comes in any order, in the order of its numbers.
+//! [`ReorderBuffer`]: puts numbered items in order.
 
 use std::collections::VecDeque;
 
-/// A number this far ahead of the one awaited is no number.
+/// A number this far ahead of the awaited one is invalid.
 const FURTHEST: u64 = 1 << 22;
 
-/// What has come of a number.
+/// The state of a number.
 #[derive(Debug)]
 enum Place<T> {
     /// Nothing yet.
     Awaited,
-    /// That nothing will.
+    /// No item has this number.
     Void,
     Here(T),
 }
 
-/// What waits for those with lower numbers. Numbers count from 0, and each is to come once.
+/// Holds items until those with lower numbers have come. Numbers count from 0, and each comes once.
 #[derive(Debug)]
 pub(super) struct ReorderBuffer<T> {
-    /// The number of the front one.
+    /// The number of the front item.
     first: u64,
     waiting: VecDeque<Place<T>>,
     skipped: u64,
@@ -31,7 +31,8 @@ impl<T> Default for ReorderBuffer<T> {
 }
 
 impl<T> ReorderBuffer<T> {
-    /// Takes in what has this number, or that nothing has it. `false` where that comes too late, or cannot be.
+    /// Takes the item with this number; `None` says that no item has it. Returns false if the number is late, repeated
+    /// or invalid.
     pub(super) fn put(&mut self, number: u64, what: Option<T>) -> bool {
         let Some(at) = number.checked_sub(self.first).filter(|&at| at < FURTHEST) else { return false };
         let at = at as usize;
@@ -45,7 +46,7 @@ impl<T> ReorderBuffer<T> {
         free
     }
 
-    /// The next in order, if it is there.
+    /// The next item in order, if it has come.
     pub(super) fn next(&mut self) -> Option<T> {
         while !matches!(self.waiting.front()?, Place::Awaited) {
             self.first += 1;
@@ -56,12 +57,13 @@ impl<T> ReorderBuffer<T> {
         None
     }
 
-    /// Numbers from the one awaited to the last that came.
+    /// How many numbers there are from the awaited one to the last that came.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// No longer waits for those before the next one that is there, if `enough` holds of it; whether there were any.
+    /// Gives up the numbers before the next item that has come, if `enough` holds for that item. Returns whether it
+    /// gave up any.
     pub(super) fn skip_where(&mut self, enough: impl Fn(&T) -> bool) -> bool {
         let here = self.waiting.iter().position(|place| match place {
             Place::Here(_) => true,
@@ -77,7 +79,7 @@ impl<T> ReorderBuffer<T> {
         true
     }
 
-    /// Waits for nothing below `number`; what is there of it is to have been taken.
+    /// Gives up all numbers below `number`. Items that have come must have been taken before.
     pub(super) fn begin_at(&mut self, number: u64) {
         let below = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let gone = self.waiting.drain(..below.min(self.waiting.len()));
@@ -86,7 +88,7 @@ impl<T> ReorderBuffer<T> {
         self.first += below as u64;
     }
 
-    /// How many were no longer waited for.
+    /// How many numbers were given up.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn hands_out_in_order_what_comes_in_any() {
+    fn items_that_come_in_any_order_leave_in_order() {
         let mut s = ReorderBuffer::default();
         assert!(s.put(2, Some(20)) && s.put(1, None));
         assert!(all(&mut s).is_empty());
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_expected_is_not_waited_for() {
+    fn numbers_that_are_given_up_hold_nothing_up() {
         let mut s = ReorderBuffer::default();
         s.put(1, Some(10));
         s.put(2, None);
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_takes_no_memory() {
+    fn an_invalid_number_takes_no_memory() {
         let mut s = ReorderBuffer::default();
         assert!(!s.put(u64::MAX, Some(0)) && !s.put(FURTHEST, Some(0)));
         assert_eq!(s.waiting.len(), 0);

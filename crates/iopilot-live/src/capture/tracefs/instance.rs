@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PREFIX: &str = "iopilot-";
 
 /// Removes the instances of dead processes. Does nothing if tracefs is not usable.
-pub(in crate::capture) fn tidy() {
+pub(super) fn tidy() {
     if let Ok(tracefs) = TracefsMount::open() {
         remove_leftovers(&tracefs.instances());
     }

@@ -102,7 +102,7 @@ impl Layout {
         };
         let mut fields = [None; 5];
         for (slot, name) in fields.iter_mut().zip(needed) {
-            *slot = Some(find(name).ok_or("its format lacks a field, expected the one of Linux 4.19 or later")?);
+            *slot = Some(find(name).ok_or("its format misses a field, expected the one of Linux 4.19 or later")?);
         }
         fields[3] = find(wanted);
         fields[4] = find("comm").filter(|f| kind == TraceEventKind::Queue && f.1 == 16);

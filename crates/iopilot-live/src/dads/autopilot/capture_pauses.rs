@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// How many times the requests of a check are captured, since requests come in bursts.
+/// How many times as many requests are captured as a check tries, since requests come in bursts.
 const SPARE: f64 = 1.25;
 /// The shortest time of capturing before a check.
 const SHORTEST_CAPTURE: Duration = Duration::from_millis(250);

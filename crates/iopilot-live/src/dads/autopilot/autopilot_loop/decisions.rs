@@ -1,4 +1,4 @@
-//! What [`AutopilotLoop`] does at a check: has candidates tried, and carries out what was decided.
+//! The checks of [`AutopilotLoop`]: passes windows to the pilot, and carries out its decisions.
 
 use super::AutopilotLoop;
 use crate::dads::audit::AuditEvent;
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 /// How often the learned model is saved.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
-/// Of a window of requests, the share that may be lost.
+/// The share of a window's requests that may be lost.
 const LOSS: f64 = 0.01;
 
-/// Whether a window of so many requests shows what the disk did, though events were lost. The kernel may leave out a completion
-/// now and then (docs/lab/capture-cost.md); an overflowing buffer loses many events at once.
+/// Whether a window of `requests` requests shows what the disk did, although `lost` events were lost. The kernel may
+/// leave out a completion now and then (docs/lab/capture-cost.md); an overflowing buffer loses many events at once.
 fn is_trusted(lost: u64, requests: usize) -> bool {
     lost as f64 <= LOSS * requests as f64
 }
@@ -64,8 +64,8 @@ impl AutopilotLoop<'_> {
         }
     }
 
-    /// Has the window checked, unless there is a reason to skip it. Returns whether the reason is that the model is about to
-    /// learn enough.
+    /// Passes the window to the pilot, unless there is a reason to skip the check. Returns whether the check was
+    /// skipped while the model still learns.
     pub(super) fn check(&mut self, at: Nanos) -> bool {
         self.learn();
         let all_lost = self.capture.lost_events();
@@ -171,7 +171,7 @@ impl AutopilotLoop<'_> {
         if !renews {
             self.send(PilotCommand::Changed { pending, took: Nanos(took.as_nanos() as u64) });
         }
-        // Requests under way during the change say nothing about either scheduler.
+        // Requests in flight during the change say nothing about either scheduler.
         self.collect()?;
         if self.pauses.paused_until().is_some() {
             self.count_unseen()?;
