@@ -107,7 +107,7 @@ impl Capture {
     }
 
     /// Why the BPF backend could not be used.
-    pub fn note(&self) -> Option<&str> {
+    pub(crate) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 

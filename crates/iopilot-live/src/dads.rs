@@ -18,10 +18,10 @@ mod process_queues;
 mod status;
 mod window;
 
-pub use audit::{Audit, AuditEvent};
 pub use autopilot::{BUDGET, FlightOptions, Model};
-pub use control::{SOCKET, ask};
+pub use control::ask;
 pub use daemon::{Daemon, DaemonOptions};
-pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};
+pub(crate) use journal::Journal;
+pub use journal::{RUNTIME_FOLDER, Recovery, recover};
 pub(crate) use pilot_thread::{Simulators, simulators};
 pub use status::{CheckSummary, DiskStatus, Phase, Status};

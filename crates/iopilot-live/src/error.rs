@@ -92,7 +92,7 @@ pub enum LiveError {
 
 impl LiveError {
     /// The error for `source` at `path`.
-    pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotPermitted(path),

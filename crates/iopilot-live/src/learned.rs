@@ -60,7 +60,7 @@ impl LearnedDisk {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn given(queue: &BlockQueue, disk: &TableDisk) -> Result<Self, LiveError> {
+    pub(crate) fn given(queue: &BlockQueue, disk: &TableDisk) -> Result<Self, LiveError> {
         Ok(Self::with(DiskIdentity::of(queue)?, None, Some(disk.model())))
     }
 
@@ -102,12 +102,12 @@ impl LearnedDisk {
     }
 
     /// Notes how many of `records`, a window, were at the disk at once.
-    pub fn observe_depth(&mut self, records: &[TraceRecord]) {
+    pub(crate) fn observe_depth(&mut self, records: &[TraceRecord]) {
         self.depth = self.depth.max(most_at_disk(records));
     }
 
     /// Notes that some requests were not captured, so the position of the disk before the next one is unknown.
-    pub fn captures_missed(&mut self) {
+    pub(crate) fn captures_missed(&mut self) {
         self.settle();
         self.order = ServiceOrder::default();
     }
@@ -124,7 +124,7 @@ impl LearnedDisk {
 
     /// Why there is no [device](Self::device) yet, as a sentence for the user; `None` if there is one. A given model is always
     /// complete.
-    pub fn why_incomplete(&self) -> Option<String> {
+    pub(crate) fn why_incomplete(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
         let (samples, cells) = ENOUGH;
         let is_incomplete = self.path.is_some() && (self.samples < samples || filled < cells);

@@ -102,7 +102,7 @@ impl BlockQueue {
     }
 
     /// The kernel's name of the disk, such as `sda`.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -110,7 +110,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn device_number(&self) -> Result<u32, LiveError> {
+    pub(crate) fn device_number(&self) -> Result<u32, LiveError> {
         let path = self.sysfs.join("dev");
         let text = fs::read_to_string(&path).map_err(|e| self.failed(path.clone(), e))?;
         let parts =
@@ -120,7 +120,7 @@ impl BlockQueue {
     }
 
     /// The kernel's sequence number of this disk, which no later disk of the same name has; since Linux 5.15.
-    pub fn diskseq(&self) -> Option<u64> {
+    pub(crate) fn diskseq(&self) -> Option<u64> {
         fs::read_to_string(self.sysfs.join("diskseq")).ok()?.trim().parse().ok()
     }
 
@@ -145,7 +145,7 @@ impl BlockQueue {
     }
 
     /// Whether the disk is still there.
-    pub fn is_present(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.sysfs.join("queue").exists()
     }
 
@@ -174,7 +174,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn schedulers(&self) -> Result<Vec<String>, LiveError> {
+    pub(crate) fn schedulers(&self) -> Result<Vec<String>, LiveError> {
         let text = self.read("scheduler")?;
         Ok(text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect())
     }
@@ -208,7 +208,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn tunables(&self) -> Result<BTreeMap<String, String>, LiveError> {
+    pub(crate) fn tunables(&self) -> Result<BTreeMap<String, String>, LiveError> {
         let folder = self.sysfs.join("queue/iosched");
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -270,7 +270,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// As [`set_scheduler`](Self::set_scheduler) and [`set_tunable`](Self::set_tunable).
-    pub fn restore(&self, state: &QueueState) -> Result<(), LiveError> {
+    pub(crate) fn restore(&self, state: &QueueState) -> Result<(), LiveError> {
         if self.scheduler()? != state.scheduler {
             self.set_scheduler(&state.scheduler)?;
         }

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 /// The default folder of the state files of virtual disks.
 pub const VDISK_STATE: &str = "/run/iopilot/vdisk";
 /// The default folder for the data of virtual disks.
-pub const VDISK_DATA: &str = "/var/lib/iopilot/vdisk";
+const VDISK_DATA: &str = "/var/lib/iopilot/vdisk";
 
 /// The settings of a new virtual disk.
 #[derive(Clone, Debug)]

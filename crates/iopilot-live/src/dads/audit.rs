@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// An event of the autopilot.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum AuditEvent {
+pub(super) enum AuditEvent {
     /// The autopilot takes over.
     Start {
         /// The scheduler in use.
@@ -81,7 +81,7 @@ struct Line<'a> {
 
 /// The audit file, if there is one.
 #[derive(Debug, Default)]
-pub struct Audit {
+pub(super) struct Audit {
     file: Option<Mutex<File>>,
 }
 
@@ -90,7 +90,7 @@ impl Audit {
     ///
     /// # Errors
     /// Where the file cannot be opened for writing.
-    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn open(path: Option<&Path>) -> io::Result<Self> {
         let open = |path| File::options().append(true).create(true).open(path).map(Mutex::new);
         Ok(Self { file: path.map(open).transpose()? })
     }
@@ -99,7 +99,7 @@ impl Audit {
     ///
     /// # Errors
     /// If it cannot be written. The flight should go on nevertheless.
-    pub fn write(&self, device: &str, event: &AuditEvent) -> io::Result<()> {
+    pub(super) fn write(&self, device: &str, event: &AuditEvent) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let time_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let mut line = serde_json::to_vec(&Line { time_s, device, event })?;

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The name of the socket in the runtime folder.
-pub const SOCKET: &str = "control.sock";
+pub(super) const SOCKET: &str = "control.sock";
 
 /// The longest line of a client, bytes.
 const LONGEST: u64 = 256;

@@ -24,7 +24,7 @@ struct Entry {
 
 /// The journal of a disk that is flown. As long as the file exists, the state is to be restored.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
 }
 
@@ -42,7 +42,12 @@ impl Journal {
     ///
     /// # Errors
     /// Where another process flies the disk, or the folder cannot be written to.
-    pub fn begin(folder: &Path, device: &Path, queue: &BlockQueue, state: &QueueState) -> Result<Self, LiveError> {
+    pub(crate) fn begin(
+        folder: &Path,
+        device: &Path,
+        queue: &BlockQueue,
+        state: &QueueState,
+    ) -> Result<Self, LiveError> {
         fs::create_dir_all(folder).map_err(|e| LiveError::io(folder, e))?;
         let path = folder.join(format!("{}.json", queue.name()));
         let pid = std::process::id();
@@ -79,7 +84,7 @@ impl Journal {
     ///
     /// # Errors
     /// Where the file cannot be removed.
-    pub fn end(self) -> Result<(), LiveError> {
+    pub(crate) fn end(self) -> Result<(), LiveError> {
         fs::remove_file(&self.path).map_err(|e| LiveError::io(&self.path, e))
     }
 }

@@ -30,7 +30,7 @@ pub enum Cost {
 
 impl Cost {
     /// The value, where it was measured.
-    pub fn value(&self) -> Option<f64> {
+    pub(crate) fn value(&self) -> Option<f64> {
         match self {
             Self::Measured { value, .. } => Some(*value),
             Self::Unknown(_) => None,

@@ -13,7 +13,7 @@ use super::pressure;
 use super::ring::Ring;
 use super::warm_file::WarmFile;
 use super::warmer::Warmer;
-use super::{RedcapAttachment, RedcapOptions, RedcapStatus};
+use super::{RedcapAttachment, RedcapOptions};
 use crate::LiveError;
 use crate::block_server::{
     BlockDeviceSpec, Buffers, EndSignal, Exposed, Server, StateFolder, become_io_flusher, check_name, check_system,
@@ -216,11 +216,6 @@ impl RedcapServer {
     /// Its description.
     pub fn attachment(&self) -> &RedcapAttachment {
         &self.attachment
-    }
-
-    /// Its status.
-    pub fn status(&self) -> RedcapStatus {
-        self.server.parts().monitor.status()
     }
 
     /// Writes dirty data, and takes everything down.

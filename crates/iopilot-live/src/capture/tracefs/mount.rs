@@ -57,13 +57,7 @@ impl TracefsMount {
         Ok(Self { path: format!("/proc/self/fd/{}", own.as_raw_fd()).into(), _own: Some(own) })
     }
 
-    /// The top folder. Valid for this process, as long as the value lives.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The folder of the private tracing instances.
+    /// The folder of the private tracing instances. Valid for this process, as long as the value lives.
     #[must_use]
     pub fn instances(&self) -> PathBuf {
         self.path.join(INSTANCES)
