@@ -2,7 +2,7 @@
 //!
 //! Each disk has two threads. One captures requests and changes the scheduler; the other simulates, so that capturing goes on
 //! meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the next start
-//! undoes them, from a [`Journal`].
+//! undoes them, from a journal.
 
 mod audit;
 mod autopilot;

@@ -80,7 +80,7 @@ mod tests {
         let name = format!("iopilot-test-{}", std::process::id());
         fs::create_dir(one.instances().join(&name)).unwrap();
         assert!(other.instances().join(&name).join("tracing_on").exists());
-        let path = one.path().to_owned();
+        let path = one.path.to_owned();
         drop(one);
         assert!(!path.join("instances").join(&name).exists(), "the mount ended");
         fs::remove_dir(other.instances().join(&name)).unwrap();
