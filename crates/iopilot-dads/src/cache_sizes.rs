@@ -54,8 +54,8 @@ impl SizeTrials {
         (is_long || self.history.len() >= enough).then(|| std::mem::take(&mut self.history))
     }
 
-    /// The geometries that are tried beside `geometry`: segments of every other length, in a cache of the same size; and a cache
-    /// of twice the size, as far as it may grow.
+    /// The geometries that are tried beside `geometry`: segments of every other length, in a cache of the same size;
+    /// and a cache of twice the size, as far as it may grow.
     pub(crate) fn others(&self, geometry: Geometry) -> Vec<Geometry> {
         let blocks = u64::from(geometry.segments) * u64::from(geometry.segment_blocks);
         let of_length = |segment_blocks: u32| Geometry {

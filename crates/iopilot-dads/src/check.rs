@@ -36,8 +36,8 @@ pub struct SchedulerCheck {
     pub change_estimate_s: f64,
     /// After a change: the gain that had been predicted, in percent.
     pub predicted_gain_percent: Option<f64>,
-    /// After a change: the gain that was measured, in percent. It compares the measured cost with the cost that the model
-    /// gives the scheduler before, corrected by the model's error while that scheduler was in use.
+    /// After a change: the gain that was measured, in percent. It compares the measured cost with the cost that the
+    /// model gives the scheduler before, corrected by the model's error while that scheduler was in use.
     pub measured_gain_percent: Option<f64>,
     /// The scheduler in use from here on.
     pub decision: String,

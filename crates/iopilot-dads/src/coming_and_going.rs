@@ -17,8 +17,8 @@ pub(crate) fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
     }
 }
 
-/// The processes that are known to have exited: after their last completion, their parent started another process or issued
-/// a request itself.
+/// The processes that are known to have exited: after their last completion, their parent started another process or
+/// issued a request itself.
 pub(crate) fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
     let mut last: HashMap<ProcessId, (ProcessId, Nanos)> = HashMap::new();
     // When each process last started another, or issued a request.

@@ -8,9 +8,10 @@ const BLOCKS: usize = 24;
 /// The number of resampled windows.
 const SAMPLES: u32 = 1_000;
 
-/// How sure it is, from 0 to 1, that requests like these cost less in `new` than `share` of their cost in `old`. Both hold
-/// the same requests in the same order. This is a block bootstrap: blocks of neighbours are drawn with replacement, and the
-/// result is the share of draws in which the difference holds. `None` for fewer than two requests a block. O(n + draws).
+/// How sure it is, from 0 to 1, that requests like these cost less in `new` than `share` of their cost in `old`. Both
+/// hold the same requests in the same order. This is a block bootstrap: blocks of neighbours are drawn with
+/// replacement, and the result is the share of draws in which the difference holds. `None` for fewer than two requests
+/// a block. O(n + draws).
 pub(crate) fn confidence(old: &[f64], new: &[f64], share: f64) -> Option<f64> {
     let n = old.len().min(new.len());
     if n < 2 * BLOCKS {

@@ -55,9 +55,10 @@ pub fn fly<E: From<SimError>>(
     fly_session(session, pilot, plan.interval, |_, _| (), on_check)
 }
 
-/// Runs `session` with the autopilot. The session must not have begun, must keep its log ([`iopilot_sim::RunConfig::log`])
-/// and must use the pilot's scheduler. Before each check `learn` gets the device and the model that candidates are tried on,
-/// so that the model can learn from the device. `on_check` gets each check as it is made.
+/// Runs `session` with the autopilot. The session must not have begun, must keep its log
+/// ([`iopilot_sim::RunConfig::log`]) and must use the pilot's scheduler. Before each check `learn` gets the device and
+/// the model that candidates are tried on, so that the model can learn from the device. `on_check` gets each check as
+/// it is made.
 ///
 /// # Errors
 /// Where the run gets stuck, or `on_check` fails.

@@ -37,7 +37,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) default: usize,
     /// What a change would add to the cost.
     pub(crate) change: f64,
-    /// How sure it is that a candidate costs less than `1 - margin` of the present cost. Called only if the rule needs it.
+    /// How sure it is that a candidate costs less than `1 - margin` of the present cost. Called only if the rule needs
+    /// it.
     pub(crate) confidence: &'a dyn Fn(usize) -> Option<f64>,
     /// The error of the predicted cost of the scheduler in use, as a share of the measured cost.
     pub(crate) error: Option<f64>,
@@ -132,8 +133,8 @@ impl ChangeJudge {
         &self.rule
     }
 
-    /// Decides to change if `cost + change < (1 - margin) · present cost` and the limits allow it. Of equal candidates the
-    /// first is best. A check without requests does not count.
+    /// Decides to change if `cost + change < (1 - margin) · present cost` and the limits allow it. Of equal candidates
+    /// the first is best. A check without requests does not count.
     pub(crate) fn check(&mut self, situation: &Situation<'_>) -> Decision {
         let Some(&present) = situation.costs.get(situation.current).filter(|cost| **cost > 0.0) else {
             return Decision::Keep(DecisionReason::Idle);

@@ -14,8 +14,8 @@ pub(crate) enum ChangeLimit {
     },
 }
 
-/// Counts changes in a row. Too many pin the administrator's default, until enough checks in a row would not have changed
-/// the scheduler.
+/// Counts changes in a row. Too many pin the administrator's default, until enough checks in a row would not have
+/// changed the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limiter {
     changes: u32,

@@ -26,8 +26,8 @@ pub enum Objective {
     Throughput,
     /// Jain's index of the processes' throughput.
     Fairness,
-    /// The time that processes wait: each response weighted by the criticality of the request (Ganger ch. 2 and 7: a mean
-    /// over all requests misleads).
+    /// The time that processes wait: each response weighted by the criticality of the request (Ganger ch. 2 and 7: a
+    /// mean over all requests misleads).
     BlockedTime,
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct PatternSource<'a> {
     by_id: HashMap<ProcessId, usize>,
     /// When each process issues its next request. It may hold entries that were replaced, but never at the front.
     ///
-    /// Not an [`EventQueue`](iopilot_block::EventQueue): processes that are due at one time go in the order of the window,
-    /// not of insertion, and results depend on that.
+    /// Not an [`EventQueue`](iopilot_block::EventQueue): processes that are due at one time go in the order of the
+    /// window, not of insertion, and results depend on that.
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// For each handle: the index of the process, and the index of the request in its pattern.
     issued: Vec<(u32, u32)>,
@@ -99,8 +99,8 @@ impl<'a> PatternSource<'a> {
         state.due = due;
     }
 
-    /// Ends the source. Returns, for each handle, the index of its request in the window, and when its process would have
-    /// issued it, had it not slept for a tag.
+    /// Ends the source. Returns, for each handle, the index of its request in the window, and when its process would
+    /// have issued it, had it not slept for a tag.
     pub(crate) fn end(&mut self) -> Vec<(usize, Nanos)> {
         self.over = true;
         self.due.clear();

@@ -24,7 +24,8 @@ pub struct PilotConfig {
     pub candidates: Vec<SchedulerSpec>,
     /// The scheduler in use at the start: an index of `candidates`.
     pub initial: usize,
-    /// The administrator's scheduler: an index of `candidates`. The pilot returns to it after too many changes in a row.
+    /// The administrator's scheduler: an index of `candidates`. The pilot returns to it after too many changes in a
+    /// row.
     pub default: usize,
     /// What makes one scheduler better than another.
     pub objective: Objective,
@@ -32,14 +33,14 @@ pub struct PilotConfig {
     pub rule: Rule,
     /// What a change takes on an idle disk.
     pub change_fixed: Nanos,
-    /// Whether a change that made things worse is taken back. The scheduler is then barred for as many checks as release
-    /// a pinned default.
+    /// Whether a change that made things worse is taken back. The scheduler is then barred for as many checks as
+    /// release a pinned default.
     pub revert: bool,
     /// Whether a scheduler that learns is reinstalled after it has degraded: at three checks in a row it cost more than
     /// twice what its own trial does, which starts with nothing learned. Only extended trials can show that.
     pub renew: bool,
-    /// How many requests a check may simulate, over all candidates. Of a larger window only the last requests are tried.
-    /// `None` means all.
+    /// How many requests a check may simulate, over all candidates. Of a larger window only the last requests are
+    /// tried. `None` means all.
     pub budget: Option<u64>,
     /// A window with fewer requests is tried in an extended trial, and the windows before
     /// count, too. With 0, as in the thesis, each window is tried once, alone.
@@ -80,7 +81,8 @@ struct LastChange {
     missed: u32,
 }
 
-/// A change is taken back after it has not paid for itself at this many checks in a row: a scheduler may need time to adapt.
+/// A change is taken back after it has not paid for itself at this many checks in a row: a scheduler may need time to
+/// adapt.
 const PATIENCE: u32 = 3;
 
 /// The first consecutive windows in which processes come or go are not decided on. From this many on, coming and going
@@ -151,14 +153,14 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         self.runner.replace(device);
     }
 
-    /// The model that candidates are tried on, for it to learn from the real disk between two checks (GF 4.3.1, "Dynamic
-    /// behavior").
+    /// The model that candidates are tried on, for it to learn from the real disk between two checks (GF 4.3.1,
+    /// "Dynamic behavior").
     pub fn model_mut(&mut self) -> &mut D {
         self.runner.device_mut()
     }
 
-    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler in
-    /// use lets them sleep for the device's tags.
+    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler
+    /// in use lets them sleep for the device's tags.
     pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
         self.runner.tell_in_flight(in_flight);
     }
@@ -174,7 +176,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         self.runner.tell_redcap_active(active);
     }
 
-    /// Notes that somebody else installed candidate `to`. The pilot no longer waits for the outcome of its own last change.
+    /// Notes that somebody else installed candidate `to`. The pilot no longer waits for the outcome of its own last
+    /// change.
     ///
     /// # Panics
     /// Where there is no such candidate.
@@ -313,8 +316,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         }
     }
 
-    /// The scheduler to use from here on. Where the rule would keep the one in use, it may be reinstalled because it has
-    /// `degraded`, or the last change may be taken back. `last` is that change before this check.
+    /// The scheduler to use from here on. Where the rule would keep the one in use, it may be reinstalled because it
+    /// has `degraded`, or the last change may be taken back. `last` is that change before this check.
     fn correct(
         &mut self,
         decision: Decision,

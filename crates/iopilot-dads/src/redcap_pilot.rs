@@ -32,13 +32,13 @@ const EQUAL: f64 = 0.001;
 
 /// Decides how a cache is used. The cache starts off, because nothing has been tried yet.
 ///
-/// Each window of requests is replayed with its dependencies on a model of the disk: without the cache, with it, and with
-/// it only for the regions where it saved time in earlier windows ([`RedcapSpec::regions`]). The results of several windows
-/// are pooled. Other segments are tried on several windows at once ([`RedcapSpec::resize`]).
+/// Each window of requests is replayed with its dependencies on a model of the disk: without the cache, with it, and
+/// with it only for the regions where it saved time in earlier windows ([`RedcapSpec::regions`]). The results of
+/// several windows are pooled. Other segments are tried on several windows at once ([`RedcapSpec::resize`]).
 ///
-/// A trial continues from the last trial of the same plan. The cache holds what that trial left, as if it had been used by
-/// this plan all the time. The disk is in the state that it left, too: without a cache above, the disk's own cache reads
-/// ahead.
+/// A trial continues from the last trial of the same plan. The cache holds what that trial left, as if it had been used
+/// by this plan all the time. The disk is in the state that it left, too: without a cache above, the disk's own cache
+/// reads ahead.
 ///
 /// The cost of a trial is the total service time of all requests, whether or not a process waits for them (GF 4.2).
 #[derive(Clone, Debug)]
@@ -133,8 +133,8 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         self.size_runner.replace(model);
     }
 
-    /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests in flight after
-    /// them. `None` for a window of fewer than 32 reads.
+    /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests in flight
+    /// after them. `None` for a window of fewer than 32 reads.
     ///
     /// # Errors
     /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck.

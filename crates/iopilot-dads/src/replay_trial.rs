@@ -24,8 +24,8 @@ pub(crate) struct ReplayTrial {
 }
 
 impl ReplayTrial {
-    /// A replay of `records`, a window that began at `since`. `correct` corrects their dependencies, and says which slept for a
-    /// tag. O(n log n).
+    /// A replay of `records`, a window that began at `since`. `correct` corrects their dependencies, and says which
+    /// slept for a tag. O(n log n).
     ///
     /// # Errors
     /// Where the dependencies of the records cannot be inferred.

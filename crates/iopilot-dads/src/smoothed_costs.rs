@@ -6,13 +6,14 @@ use std::collections::HashSet;
 
 /// The mean becomes exponential after this many windows: the last one always counts for at least a quarter.
 const WINDOWS: u32 = 4;
-/// The variance of a candidate's log cost between windows of [`FEW`] requests, assumed until more windows have shown it.
-/// That of larger windows is smaller in proportion.
+/// The variance of a candidate's log cost between windows of [`FEW`] requests, assumed until more windows have shown
+/// it. That of larger windows is smaller in proportion.
 const VARIANCE: f64 = 0.01;
 const FEW: f64 = 256.0;
 
-/// The candidates' costs, relative to each other, averaged over the windows in which the same processes were at work. One
-/// window is not enough: a second holds few requests, and a scheduler such as `bfq` can settle into one of several states.
+/// The candidates' costs, relative to each other, averaged over the windows in which the same processes were at work.
+/// One window is not enough: a second holds few requests, and a scheduler such as `bfq` can settle into one of several
+/// states.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SmoothedCosts {
     /// The mean log cost of each candidate, relative to the mean over all candidates, and its variance between windows.

@@ -32,8 +32,8 @@ impl InFlight {
         self.told = told;
     }
 
-    /// Corrects `dependencies`, whose requests `slept` for a tag of the device or not. If the scheduler of the recording had
-    /// tags of its own (`slept` is `None`), what processes keep in flight is remembered instead.
+    /// Corrects `dependencies`, whose requests `slept` for a tag of the device or not. If the scheduler of the
+    /// recording had tags of its own (`slept` is `None`), what processes keep in flight is remembered instead.
     pub(crate) fn correct(&mut self, dependencies: &mut Dependencies, slept: Option<&[bool]>) {
         for p in 0..dependencies.processes() as u32 {
             let requests = dependencies.requests_of(p);
@@ -97,8 +97,8 @@ pub(crate) fn slept(records: &[TraceRecord]) -> Vec<bool> {
     records.iter().map(|r| slept(r).unwrap_or(false)).collect()
 }
 
-/// How many requests the device takes at once, if most of `records` slept for one of its tags: it was full then. What the
-/// kernel shows as its limit may be another number. O(n log n).
+/// How many requests the device takes at once, if most of `records` slept for one of its tags: it was full then. What
+/// the kernel shows as its limit may be another number. O(n log n).
 pub(crate) fn depth_of_full_device(records: &[TraceRecord]) -> Option<u32> {
     let (issues, completions) = at_device(records);
     let sleeps = slept(records).iter().filter(|slept| **slept).count();

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 /// Runs trials on a simulated disk. Every candidate starts from the state in which the scheduler in use left the disk
 /// at the last check: the same cache contents and the same arm position.
 ///
-/// Processes that had exited by the end of the window exit in the trial, too, since schedulers stop idling for them. The
-/// others live on.
+/// Processes that had exited by the end of the window exit in the trial, too, since schedulers stop idling for them.
+/// The others live on.
 ///
 /// Candidates start with nothing learned each time. Keeping what they learned would not be more accurate. Between two
 /// windows a candidate would see its processes stop until the last of them has finished, and bfq would remember that.
@@ -141,8 +141,8 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         self.config.redcap.as_ref().filter(|_| self.redcap_active).map(always)
     }
 
-    /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was replayed
-    /// once, a request that arrived before it counts from the start of the window.
+    /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was
+    /// replayed once, a request that arrived before it counts from the start of the window.
     pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
         let costing = self.costing(objective);
         let tried = &records[self.left_out.min(records.len())..];
@@ -169,9 +169,9 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         self.disk = TrialDisk::new(device);
     }
 
-    /// Tries each candidate on `records`, in order of arrival, with `pending` requests in flight after them. Processes wait
-    /// for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). Runs in parallel on rayon's threads;
-    /// the result does not depend on their number.
+    /// Tries each candidate on `records`, in order of arrival, with `pending` requests in flight after them. Processes
+    /// wait for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). Runs in parallel on
+    /// rayon's threads; the result does not depend on their number.
     ///
     /// # Errors
     /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck. The

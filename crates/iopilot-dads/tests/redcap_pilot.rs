@@ -83,7 +83,8 @@ fn neither_nor(random: &mut Pcg64Mcg) -> Vec<u64> {
     sectors
 }
 
-/// At random places, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them, and one of 256 KiB all four.
+/// At random places, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them, and one of
+/// 256 KiB all four.
 fn sparse(random: &mut Pcg64Mcg) -> Vec<u64> {
     let mut sectors = Vec::new();
     while sectors.len() < READS as usize {

@@ -1,7 +1,7 @@
 //! Block devices that a process serves: FUSE and a loop device, or the ublk driver, over a [`Store`].
 //!
-//! A store takes requests and answers them at once or later, from any thread. An image file under a model of a disk is one
-//! (`vdisk`), a disk under a cache is another (`redcap`).
+//! A store takes requests and answers them at once or later, from any thread. An image file under a model of a disk is
+//! one (`vdisk`), a disk under a cache is another (`redcap`).
 
 mod answer;
 mod block_device;

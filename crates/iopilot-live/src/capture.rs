@@ -1,9 +1,9 @@
 //! [`Capture`]: the requests that reach a live block device.
 //!
-//! There are two backends. The *BPF* one counts in the kernel and reports one record for each request. The *tracefs* one
-//! reads the kernel's own trace events from a private instance, and works where BPF programs may not be loaded. Both need
-//! root, neither needs anything installed, and both report the same: a request is a bio, as it was before merging. It
-//! arrives with `block_bio_queue`, which exists under every scheduler.
+//! There are two backends. The *BPF* one counts in the kernel and reports one record for each request. The *tracefs*
+//! one reads the kernel's own trace events from a private instance, and works where BPF programs may not be loaded.
+//! Both need root, neither needs anything installed, and both report the same: a request is a bio, as it was before
+//! merging. It arrives with `block_bio_queue`, which exists under every scheduler.
 
 mod clock;
 mod correlate;
@@ -35,8 +35,8 @@ const PAUSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Captures the requests to a block device as they happen.
 ///
-/// Dropping it, also by a panic, removes everything from the kernel. A tracefs instance that a killed process left is removed
-/// by the next capture; BPF programs end with their process.
+/// Dropping it, also by a panic, removes everything from the kernel. A tracefs instance that a killed process left is
+/// removed by the next capture; BPF programs end with their process.
 #[derive(Debug)]
 pub struct Capture {
     source: Source,
@@ -153,8 +153,9 @@ impl Capture {
         }
     }
 
-    /// Ignores requests that arrive from now on until [`Capture::resume`]. Polling still returns those that had arrived, for up to
-    /// 200 ms. After that it [is paused](Capture::is_paused), and costs the users of the device nothing.
+    /// Ignores requests that arrive from now on until [`Capture::resume`]. Polling still returns those that had
+    /// arrived, for up to 200 ms. After that it [is paused](Capture::is_paused), and costs the users of the device
+    /// nothing.
     ///
     /// # Errors
     /// If the kernel does not detach a program.
@@ -220,8 +221,8 @@ impl Capture {
         self.given_up + skipped
     }
 
-    /// Events so far for which the kernel's buffers had no room. Do not trust what was captured around them: requests or
-    /// completions are missing.
+    /// Events so far for which the kernel's buffers had no room. Do not trust what was captured around them: requests
+    /// or completions are missing.
     pub fn lost_events(&self) -> u64 {
         match &self.source {
             Source::Ebpf(ebpf) => ebpf.lost_events(),

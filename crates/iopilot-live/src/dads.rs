@@ -1,8 +1,8 @@
 //! The autopilot on live disks: captures what reaches them, lets [`iopilot_dads`] decide, and changes their schedulers.
 //!
-//! Each disk has two threads. One captures requests and changes the scheduler; the other simulates, so that capturing goes on
-//! meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the next start
-//! undoes them, from a journal.
+//! Each disk has two threads. One captures requests and changes the scheduler; the other simulates, so that capturing
+//! goes on meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the
+//! next start undoes them, from a journal.
 
 mod audit;
 mod autopilot;

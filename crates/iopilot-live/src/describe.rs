@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Describes the system and the disk at `path`, or the disk that the partition at `path` is on. What the kernel does not
-/// show is left out.
+/// Describes the system and the disk at `path`, or the disk that the partition at `path` is on. What the kernel does
+/// not show is left out.
 ///
 /// # Errors
 /// Where `path` is no block device.

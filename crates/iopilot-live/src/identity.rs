@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// The identity of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskIdentity {
-    /// A unique, permanent identifier: the World Wide Name, else the serial number, else (as the next best) the file behind a
-    /// loop device, or the kernel's name.
+    /// A unique, permanent identifier: the World Wide Name, else the serial number, else (as the next best) the file
+    /// behind a loop device, or the kernel's name.
     pub id: String,
     /// The maker's model name; the kernel's name if that is unknown.
     pub model: String,

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 const SAMPLES: u32 = 64;
 /// The least samples, and the least cells with samples, of a usable model.
 const ENOUGH: (u64, usize) = (256, 4);
-/// A read of 4 kB that takes longer misses the disk's cache (GF 4.3.1); and what each further sector may take, at 100 MB/s.
+/// A read of 4 kB that takes longer misses the disk's cache (GF 4.3.1); and what each further sector may take, at 100
+/// MB/s.
 const HIT: HitLimit = HitLimit { base: Nanos::from_millis(1), per_sector: Nanos(5_120) };
 /// On a disk that does not rotate, every read misses (GF 4.3.1).
 const NEVER_HIT: HitLimit = HitLimit { base: Nanos::ZERO, per_sector: Nanos::ZERO };
@@ -47,11 +48,12 @@ pub struct LearnedDisk {
 }
 
 impl LearnedDisk {
-    /// The model of the disk of `queue`, from the file at `path`; an empty one if there is no such file. The usual path is
-    /// [`DiskIdentity::state_file`].
+    /// The model of the disk of `queue`, from the file at `path`; an empty one if there is no such file. The usual path
+    /// is [`DiskIdentity::state_file`].
     ///
     /// # Errors
-    /// Where the file cannot be read, is damaged, or of another disk; or the disk is gone, or larger than tables can be.
+    /// Where the file cannot be read, is damaged, or of another disk; or the disk is gone, or larger than tables can
+    /// be.
     pub fn open(queue: &BlockQueue, path: &Path) -> Result<Self, LiveError> {
         Self::of(DiskIdentity::of(queue)?, path)
     }
@@ -88,8 +90,8 @@ impl LearnedDisk {
         Self { identity, path, tables, cache, order: ServiceOrder::default(), depth, samples, changed: false }
     }
 
-    /// Learns from a completed request of a capture; they come about in order of completion. O(log n) in those that completed
-    /// in the last 50 ms.
+    /// Learns from a completed request of a capture; they come about in order of completion. O(log n) in those that
+    /// completed in the last 50 ms.
     pub fn observe(&mut self, record: &TraceRecord) {
         let Self { order, tables, cache, samples, changed, .. } = self;
         order.take(record, |served| *changed |= learn(tables, cache, samples, served));
@@ -122,8 +124,8 @@ impl LearnedDisk {
         self.why_incomplete().is_none().then(|| TableDisk::new(self.model()).into())
     }
 
-    /// Why there is no [device](Self::device) yet, as a sentence for the user; `None` if there is one. A given model is always
-    /// complete.
+    /// Why there is no [device](Self::device) yet, as a sentence for the user; `None` if there is one. A given model is
+    /// always complete.
     pub(crate) fn why_incomplete(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
         let (samples, cells) = ENOUGH;
@@ -137,8 +139,8 @@ impl LearnedDisk {
         })
     }
 
-    /// Writes the file atomically, and creates its directory if needed. Writes nothing where nothing was learned. Of each cell
-    /// the mean is kept (GF 3.2.5), and the number of its samples, so that a restart weighs them as before.
+    /// Writes the file atomically, and creates its directory if needed. Writes nothing where nothing was learned. Of
+    /// each cell the mean is kept (GF 3.2.5), and the number of its samples, so that a restart weighs them as before.
     ///
     /// # Errors
     /// Where it cannot be written.

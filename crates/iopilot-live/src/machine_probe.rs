@@ -1,8 +1,8 @@
 //! [`probe_machine`]: what this machine's CPUs add to a request, and how its block layer is set.
 //!
-//! Tasks read at random past the page cache while a capture watches. One task alone shows how long a request takes to the
-//! disk, and a completion to its task. More tasks than the disk takes show the restart of the queue; more than there are
-//! tags, how sleepers wake. Nothing is written, and no setting is changed.
+//! Tasks read at random past the page cache while a capture watches. One task alone shows how long a request takes to
+//! the disk, and a completion to its task. More tasks than the disk takes show the restart of the queue; more than
+//! there are tags, how sleepers wake. Nothing is written, and no setting is changed.
 
 mod costs;
 mod readers;

@@ -192,7 +192,8 @@ impl BlockQueue {
         line.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']')).unwrap_or(line)
     }
 
-    /// Installs `scheduler`, with the kernel's default tunables. Returns when all requests that were queued have completed.
+    /// Installs `scheduler`, with the kernel's default tunables. Returns when all requests that were queued have
+    /// completed.
     ///
     /// # Errors
     /// Where the kernel does not offer it, the user may not, or the disk is gone.

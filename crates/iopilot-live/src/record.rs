@@ -30,8 +30,8 @@ pub struct RecordOptions {
     /// The device, and how it is captured.
     pub capture: CaptureOptions,
     /// A program with its arguments: the recording begins before it starts and ends when it exits. It inherits standard
-    /// input, output and error. Dirty pages that it leaves are written back later, and not recorded; let the command end with
-    /// `sync` if that matters.
+    /// input, output and error. Dirty pages that it leaves are written back later, and not recorded; let the command
+    /// end with `sync` if that matters.
     pub command: Option<Vec<OsString>>,
     /// The recording ends after this at the latest; the command is then sent SIGTERM. Without command and duration it
     /// ends at SIGINT or SIGTERM.
@@ -130,9 +130,9 @@ pub fn record(
     })
 }
 
-/// Starts the capture. Where no backend is asked for it is tracefs, which misses nothing: the kernel does not run every BPF
-/// program at every completion (seen on Linux 6.18: one in a thousand to ten thousand completions, in bursts, uncounted).
-/// With it comes why it is another one.
+/// Starts the capture. Where no backend is asked for it is tracefs, which misses nothing: the kernel does not run every
+/// BPF program at every completion (seen on Linux 6.18: one in a thousand to ten thousand completions, in bursts,
+/// uncounted). With it comes why it is another one.
 fn start(options: &CaptureOptions) -> Result<(Capture, Option<String>), LiveError> {
     let with = |backend| Capture::with_patience(&CaptureOptions { backend, ..options.clone() }, PATIENCE);
     match options.backend {

@@ -164,7 +164,8 @@ pub fn status(state: &Path, which: &str) -> Result<(RedcapAttachment, RedcapStat
     Ok((attachment, status))
 }
 
-/// Detaches the cached disk called `which`, by name or device; done on return. All that was written is on the disk below.
+/// Detaches the cached disk called `which`, by name or device; done on return. All that was written is on the disk
+/// below.
 ///
 /// # Errors
 /// Where there is no such disk, its server does not answer, or somebody uses it (unless `force`: they then get I/O

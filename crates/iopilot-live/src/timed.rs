@@ -48,8 +48,8 @@ pub struct TimedDisk {
 }
 
 impl TimedDisk {
-    /// The disk at `path`. Unless `destroy_data`, it is opened for reading and cannot be written to. With it, the disk is
-    /// claimed for this process alone. `cache_kib` is the size of the disk's cache, which a restart displaces.
+    /// The disk at `path`. Unless `destroy_data`, it is opened for reading and cannot be written to. With it, the disk
+    /// is claimed for this process alone. `cache_kib` is the size of the disk's cache, which a restart displaces.
     ///
     /// # Errors
     /// Where `path` is no disk, without permission, and, with `destroy_data`, for a disk in use: mounted, or held by
@@ -93,19 +93,20 @@ impl TimedDisk {
         })
     }
 
-    /// Gives the calling thread real-time priority, so that it measures the disk and not the load of the CPU. Returns whether the
-    /// kernel allowed it.
+    /// Gives the calling thread real-time priority, so that it measures the disk and not the load of the CPU. Returns
+    /// whether the kernel allowed it.
     pub fn run_first(&self) -> bool {
         // Below the threads that serve a virtual disk.
         become_real_time(1)
     }
 
-    /// Keeps CPUs out of deep idle states for as long as this exists. A request then takes the same time after a long one as after
-    /// a short one. Returns whether the kernel allowed it.
+    /// Keeps CPUs out of deep idle states for as long as this exists. A request then takes the same time after a long
+    /// one as after a short one. Returns whether the kernel allowed it.
     pub fn keep_awake(&mut self) -> bool {
         let hold = || -> io::Result<File> {
             let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
-            // A latency of 0 us; the kernel forgets it when the file is closed (Documentation/power/pm_qos_interface.rst).
+            // A latency of 0 us; the kernel forgets it when the file is closed
+            // (Documentation/power/pm_qos_interface.rst).
             file.write_all(&0i32.to_ne_bytes())?;
             Ok(file)
         };

@@ -42,7 +42,8 @@ pub struct VdiskOptions {
     pub size: Option<u64>,
     /// The driver of its block device.
     pub via: Via,
-    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as there can be.
+    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as
+    /// there can be.
     pub depth: Option<u32>,
     /// Where its data are stored.
     pub backing: Backing,
@@ -149,8 +150,8 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
     Ok((attachment, stats))
 }
 
-/// Resets the model of the disk called `which`, by name or device: its cache is empty and its arm is at the start. Its clock
-/// goes on; its data and statistics stay.
+/// Resets the model of the disk called `which`, by name or device: its cache is empty and its arm is at the start. Its
+/// clock goes on; its data and statistics stay.
 ///
 /// # Errors
 /// Where there is no such disk, it has no model, requests are in flight, or its server does not answer.

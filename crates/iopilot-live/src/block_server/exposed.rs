@@ -130,15 +130,15 @@ impl Exposed {
     }
 }
 
-/// Unmounts, and ends the connection to the kernel, so that the threads that serve it end, too. Returns false if somebody still
-/// has the file open: the mount is then out of sight, and the threads end when that file is closed.
+/// Unmounts, and ends the connection to the kernel, so that the threads that serve it end, too. Returns false if
+/// somebody still has the file open: the mount is then out of sight, and the threads end when that file is closed.
 ///
 /// The kernel releases the file a moment after the loop device has. A copy of the mount in another mount namespace (a
 /// container, `unshare -m`) would keep the file system alive after a plain unmount; a forced one ends its connection.
 fn unmount_patiently(mount_point: &Path) -> io::Result<bool> {
     for _ in 0..200 {
-        // `EXPIRE` tells whether the mount is busy and, the first time, leaves it there. `FORCE` ends the connection even
-        // of a busy mount, so it must come after that.
+        // `EXPIRE` tells whether the mount is busy and, the first time, leaves it there. `FORCE` ends the connection
+        // even of a busy mount, so it must come after that.
         match unmount(mount_point, UnmountFlags::EXPIRE) {
             Err(rustix::io::Errno::BUSY) => sleep(Duration::from_millis(5)),
             Err(rustix::io::Errno::AGAIN) => match unmount(mount_point, UnmountFlags::FORCE) {

@@ -116,8 +116,8 @@ impl LoopDevice {
         Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(text)))
     }
 
-    /// Detaches the file. Returns true when that is done. Returns false after `patience` if somebody has the device open; it is
-    /// then detached when they close it.
+    /// Detaches the file. Returns true when that is done. Returns false after `patience` if somebody has the device
+    /// open; it is then detached when they close it.
     pub(super) fn detach(&self, patience: Duration) -> Result<bool, LiveError> {
         {
             let device = open(&self.path)?;

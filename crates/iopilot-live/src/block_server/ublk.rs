@@ -1,8 +1,8 @@
 //! [`UblkDevice`]: a block device that this process serves by the kernel's ublk driver.
 //!
-//! The driver passes requests and takes answers by io_uring commands, all from one thread, which owns the ring ([`queue`]).
-//! That thread has the store take each request. Other threads do what may block. Answers reach the owner of the ring through
-//! an [`outbox`].
+//! The driver passes requests and takes answers by io_uring commands, all from one thread, which owns the ring
+//! ([`queue`]). That thread has the store take each request. Other threads do what may block. Answers reach the owner
+//! of the ring through an [`outbox`].
 
 mod abi;
 mod control;

@@ -1,11 +1,11 @@
 //! [`BioCorrelator`]: follows bios through merging, issue and completion by operation and sectors alone.
 //!
-//! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found by
-//! walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where that
-//! one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio, also
-//! partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A bio that
-//! the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split off. Flush
-//! requests carry no sectors: one serves all flushes that wait when it is issued.
+//! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found
+//! by walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where
+//! that one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio,
+//! also partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A
+//! bio that the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split
+//! off. Flush requests carry no sectors: one serves all flushes that wait when it is issued.
 
 use super::event::{BlockEvent, BlockEventKind, BlockIo};
 use super::options::Delivery;

@@ -1,7 +1,7 @@
 //! [`Ebpf`]: a capture by programs in the kernel, which `bpf/capture.bpf.c` explains.
 //!
-//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests under
-//! way. The programs belong to this process: when it ends, in whatever way, they are gone.
+//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests
+//! under way. The programs belong to this process: when it ends, in whatever way, they are gone.
 
 mod message;
 mod programs;
@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, HashMap};
 /// The most tasks remembered; others are looked up in `/proc`.
 const MAX_TASKS: usize = 1 << 16;
 
-/// The most requests that wait for an earlier one. A scheduler may delay one for seconds. But its completion may have been lost,
-/// and a fast disk would fill memory meanwhile.
+/// The most requests that wait for an earlier one. A scheduler may delay one for seconds. But its completion may have
+/// been lost, and a fast disk would fill memory meanwhile.
 const MAX_WAITING: usize = 1 << 17;
 
 /// Reads requests from the kernel's ring buffer.

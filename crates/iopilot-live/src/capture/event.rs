@@ -50,8 +50,8 @@ pub(super) struct BlockIo {
     pub(super) priority: Option<IoPriority>,
 }
 
-/// The kernel's letters for operation and flags (`blk_fill_rwbs`): `F` for preflush, an operation, then `F` for FUA, `A`
-/// for read-ahead, `S` for sync, `M` for metadata. `None` for zone operations and those of drivers.
+/// The kernel's letters for operation and flags (`blk_fill_rwbs`): `F` for preflush, an operation, then `F` for FUA,
+/// `A` for read-ahead, `S` for sync, `M` for metadata. `None` for zone operations and those of drivers.
 pub(super) fn parse_rwbs(rwbs: &[u8]) -> Option<(Op, Flags)> {
     let end = rwbs.iter().position(|&c| c == 0).unwrap_or(rwbs.len());
     let (mut flags, mut rest) = (Flags::empty(), &rwbs[..end]);

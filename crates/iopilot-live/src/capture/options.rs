@@ -62,8 +62,8 @@ pub struct CaptureOptions {
     pub device: PathBuf,
     /// How.
     pub backend: Backend,
-    /// The kernel's buffer, in KiB for each CPU. BPF has one for all, rounded up to a power of two; it counts eight CPUs at
-    /// most.
+    /// The kernel's buffer, in KiB for each CPU. BPF has one for all, rounded up to a power of two; it counts eight
+    /// CPUs at most.
     pub buffer_kb: u32,
     /// When requests are delivered.
     pub delivery: Delivery,

@@ -37,8 +37,8 @@ impl Tasks {
         self.0.remove(&pid);
     }
 
-    /// The task `pid`. An unknown one is older than the trace, and looked up in `/proc` (threads have entries there, too, though
-    /// unlisted).
+    /// The task `pid`. An unknown one is older than the trace, and looked up in `/proc` (threads have entries there,
+    /// too, though unlisted).
     pub(super) fn get(&mut self, pid: u32) -> TaskOrigin {
         *self.0.entry(pid).or_insert_with(|| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

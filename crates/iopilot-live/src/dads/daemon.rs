@@ -44,8 +44,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Restores what a killed daemon changed, checks all options, and starts the autopilots. On an error nothing has been
-    /// changed.
+    /// Restores what a killed daemon changed, checks all options, and starts the autopilots. On an error nothing has
+    /// been changed.
     ///
     /// # Errors
     /// If an option is wrong, or a disk cannot be captured.
@@ -81,7 +81,8 @@ impl Daemon {
         }
     }
 
-    /// Answers waiting clients, or waits for one for `period` or until a signal. Returns whether any disk is still flown.
+    /// Answers waiting clients, or waits for one for `period` or until a signal. Returns whether any disk is still
+    /// flown.
     pub fn tick(&self, period: Duration) -> bool {
         let status = || self.status();
         let period = if self.metrics.is_some() { period.min(METRICS) } else { period };

@@ -1,4 +1,5 @@
-//! [`Journal`]: a file with the settings of a disk before the flight, so that they can be restored after a killed daemon.
+//! [`Journal`]: a file with the settings of a disk before the flight, so that they can be restored after a killed
+//! daemon.
 
 use crate::{BlockQueue, LiveError, QueueState};
 use serde::{Deserialize, Serialize};
@@ -138,7 +139,8 @@ fn started(pid: u32) -> Option<u64> {
 }
 
 fn started_by(stat: &str) -> Option<u64> {
-    // The name, in parentheses, may hold anything; the state follows it, and the start time is the 20th field behind it.
+    // The name, in parentheses, may hold anything; the state follows it, and the start time is the 20th field behind
+    // it.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }

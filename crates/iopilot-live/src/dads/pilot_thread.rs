@@ -43,8 +43,8 @@ const STARVED: Duration = Duration::from_secs(1);
 /// The nice value of a starved check's threads. It takes a fraction of a second of one CPU.
 const NICE_STARVED: i32 = 0;
 
-/// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that waits
-/// for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
+/// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that
+/// waits for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
 pub(crate) fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolBuildError> {
     let threads = threads.clone();
     // Without permission for that, the thread keeps its priority.

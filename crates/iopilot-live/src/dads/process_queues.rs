@@ -1,8 +1,8 @@
 //! [`ProcessQueues`]: how many requests processes keep in flight with asynchronous I/O.
 //!
-//! Under `none` a process sleeps in its submission until the device has a tag for its request, so the block layer sees one
-//! request more than the device takes, however many the process keeps in flight. What it keeps can be read from its own
-//! queues: see [`aio`] and [`uring`].
+//! Under `none` a process sleeps in its submission until the device has a tag for its request, so the block layer sees
+//! one request more than the device takes, however many the process keeps in flight. What it keeps can be read from its
+//! own queues: see [`aio`] and [`uring`].
 
 mod aio;
 mod uring;
@@ -94,8 +94,8 @@ impl ProcessQueues {
         }
     }
 
-    /// Takes what each process was seen to keep in flight, on a device that takes `at_device` requests. Processes without a
-    /// queue are left out; those that have issued nothing are forgotten.
+    /// Takes what each process was seen to keep in flight, on a device that takes `at_device` requests. Processes
+    /// without a queue are left out; those that have issued nothing are forgotten.
     pub(super) fn take(&mut self, at_device: u32) -> BTreeMap<ProcessId, u32> {
         self.processes.retain(|_, queues| std::mem::take(&mut queues.active));
         let mut in_flight = BTreeMap::new();

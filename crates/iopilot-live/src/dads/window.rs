@@ -3,8 +3,8 @@
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 
-/// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on the
-/// latest only, so older ones are dropped.
+/// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on
+/// the latest only, so older ones are dropped.
 #[derive(Debug)]
 pub(super) struct RequestWindow {
     records: Vec<TraceRecord>,

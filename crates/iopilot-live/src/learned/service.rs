@@ -37,8 +37,8 @@ const SLACK: Nanos = Nanos::from_millis(50);
 /// the disk was busy then, when the disk completes the one before it. So the completions alone show the order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceOrder {
-    /// A sort, not a queue of events: parts of one merged request have the same times, and must come in the order of their
-    /// addresses.
+    /// A sort, not a queue of events: parts of one merged request have the same times, and must come in the order of
+    /// their addresses.
     waiting: BinaryHeap<Reverse<Key>>,
     latest: Nanos,
     /// The next in order; parts that were merged into it may still come. Its times are those of issue and completion.

@@ -117,7 +117,8 @@ fn restarts(records: &[TraceRecord]) -> Vec<Nanos> {
 }
 
 /// From each completion, whose tag became free, until the sleeper that took it next looked for it; and how often the
-/// task of the completed request took it instead. A request takes `usual` from its tag to the disk, or to the scheduler.
+/// task of the completed request took it instead. A request takes `usual` from its tag to the disk, or to the
+/// scheduler.
 fn contention(records: &[TraceRecord], usual: Nanos) -> (Vec<Nanos>, usize) {
     let at_once = AT_ONCE.max(Nanos(5 * usual.0));
     // When a request had its tag: it is inserted, or sent, right after.

@@ -113,7 +113,8 @@ impl Decider {
         }
     }
 
-    /// Decides on a window of requests, with `pending` in flight after it. `None` where there is too little to decide on.
+    /// Decides on a window of requests, with `pending` in flight after it. `None` where there is too little to decide
+    /// on.
     ///
     /// # Errors
     /// Where a trial fails.

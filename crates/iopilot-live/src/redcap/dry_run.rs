@@ -55,7 +55,8 @@ pub struct DryRunReport {
     pub checks: Vec<CheckNote>,
 }
 
-/// Watches a disk, and tries a cache on its requests in virtual time. Nothing is changed. Each decision is passed to `tell`.
+/// Watches a disk, and tries a cache on its requests in virtual time. Nothing is changed. Each decision is passed to
+/// `tell`.
 ///
 /// # Errors
 /// Without root, where there is no such disk, or it cannot be captured, or its model is of another one.

@@ -26,7 +26,8 @@ pub(super) struct Frames {
 unsafe impl Send for Frames {}
 
 impl Frames {
-    /// Frames of `segments` slots of `segment` bytes each, which can be [divided](Self::divide) anew within `most` bytes.
+    /// Frames of `segments` slots of `segment` bytes each, which can be [divided](Self::divide) anew within `most`
+    /// bytes.
     pub(super) fn new(segments: u32, segment: usize, most: usize) -> io::Result<Self> {
         let used = vec![false; segments as usize];
         let length = most.max(used.len() * segment);

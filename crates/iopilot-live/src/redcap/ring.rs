@@ -49,7 +49,8 @@ impl Ring {
     /// Adds a request, to be [submitted](Self::submit).
     ///
     /// # Safety
-    /// One thread pushes at a time. The vectors stay until they are submitted, and the data until the request completes.
+    /// One thread pushes at a time. The vectors stay until they are submitted, and the data until the request
+    /// completes.
     pub(super) unsafe fn push(&self, transfer: &Transfer) -> io::Result<()> {
         let &Transfer { name, op, durable, idle, offset, length, vectors: (vectors, count) } = transfer;
         let file = Fd(self.file);

@@ -236,8 +236,8 @@ impl RedcapServer {
         self.server.leave_terminal()
     }
 
-    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`redcap::detach`](super::detach) ends it, and takes everything
-    /// down.
+    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`redcap::detach`](super::detach) ends it, and takes
+    /// everything down.
     ///
     /// # Errors
     /// Where a step of that failed; the others are taken nevertheless.

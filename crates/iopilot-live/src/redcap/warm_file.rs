@@ -14,8 +14,8 @@ const HEAD: &str = "iopilot-redcap-warm 1";
 /// What the first line of every version begins with.
 const KIND: &str = "iopilot-redcap-warm ";
 
-/// The file with the addresses of what a cache holds. It holds no data, so nothing in it can be out of date: a wrong address
-/// costs a prefetch.
+/// The file with the addresses of what a cache holds. It holds no data, so nothing in it can be out of date: a wrong
+/// address costs a prefetch.
 #[derive(Clone, Debug)]
 pub(super) struct WarmFile {
     path: PathBuf,

@@ -51,8 +51,8 @@ struct Guarded<D, A> {
 }
 
 impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
-    /// Starts the thread; `tally` counts its answers and `log` records them. If the model panics, `broken` is called, and all
-    /// requests are answered at once. The returned flag says whether the thread has real-time priority.
+    /// Starts the thread; `tally` counts its answers and `log` records them. If the model panics, `broken` is called,
+    /// and all requests are answered at once. The returned flag says whether the thread has real-time priority.
     pub(super) fn start(
         device: D,
         speed: f64,
@@ -79,7 +79,8 @@ impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
             thread::Builder::new().name("vdisk-time".to_owned()).spawn(move || {
                 // The receiver waits for it.
                 let _ = tell.send(become_real_time(PRIORITY));
-                // A panic poisons the lock, and the next holder retires the queue: the second run does not use the model.
+                // A panic poisons the lock, and the next holder retires the queue: the second run does not use the
+                // model.
                 while catch_unwind(AssertUnwindSafe(|| engine.keep_time())).is_err() {
                     broken();
                 }

@@ -147,8 +147,8 @@ impl VdiskServer {
         self.server.leave_terminal()
     }
 
-    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`vdisk::detach`](super::detach) ends it, and takes everything
-    /// down.
+    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`vdisk::detach`](super::detach) ends it, and takes
+    /// everything down.
     ///
     /// # Errors
     /// Where a step of that failed; the others are taken nevertheless.

@@ -14,7 +14,8 @@ pub struct VdiskStats {
     pub requests: OpCounts,
     /// Bytes of them.
     pub bytes: OpCounts,
-    /// Those of them that were answered with an I/O error, as data could not be moved: the backing file's disk is full, say.
+    /// Those of them that were answered with an I/O error, as data could not be moved: the backing file's disk is full,
+    /// say.
     pub errors: OpCounts,
     /// Bytes that its backing file really takes on its own disk.
     pub stored: u64,

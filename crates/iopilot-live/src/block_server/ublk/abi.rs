@@ -138,8 +138,8 @@ impl Parameters {
     const ATTR_VOLATILE_CACHE: u32 = 1 << 2;
     const BLOCK_SHIFT: u8 = 9;
 
-    /// The bytes that the driver reads. They declare a volatile cache without `FUA`, so a `FUA` write comes as a write and a
-    /// flush.
+    /// The bytes that the driver reads. They declare a volatile cache without `FUA`, so a `FUA` write comes as a write
+    /// and a flush.
     pub(super) fn bytes(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         let rotational = if self.rotational { Self::ATTR_ROTATIONAL } else { 0 };

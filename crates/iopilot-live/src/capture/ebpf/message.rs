@@ -1,10 +1,11 @@
-//! [`BpfMessage`]: what the programs write into the ring buffer, decoded. The layouts are those of `bpf/capture.bpf.c`, in the
-//! machine's byte order.
+//! [`BpfMessage`]: what the programs write into the ring buffer, decoded. The layouts are those of `bpf/capture.bpf.c`,
+//! in the machine's byte order.
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 
-/// The first word's top byte holds the kind of message. Its top bit is set if a bio was merged into an existing request.
+/// The first word's top byte holds the kind of message. Its top bit is set if a bio was merged into an existing
+/// request.
 const KIND: u32 = 56;
 const KINDS: u64 = 0x7f;
 const MERGED: u64 = 1 << 63;

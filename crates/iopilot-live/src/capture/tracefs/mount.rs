@@ -14,8 +14,8 @@ const INSTANCES: &str = "instances";
 
 /// The file system of the kernel's tracing, as it can be used by this process.
 ///
-/// If it is not mounted, this value holds a detached mount. It is in no mount table and no folder, no other process sees it,
-/// and it ends with the value. That needs Linux 5.2 and CAP_SYS_ADMIN.
+/// If it is not mounted, this value holds a detached mount. It is in no mount table and no folder, no other process
+/// sees it, and it ends with the value. That needs Linux 5.2 and CAP_SYS_ADMIN.
 #[derive(Debug)]
 pub struct TracefsMount {
     path: PathBuf,
@@ -27,7 +27,8 @@ impl TracefsMount {
     /// Finds it, or mounts it.
     ///
     /// # Errors
-    /// [`LiveError::NotPermitted`] if it is mounted, but not accessible; [`LiveError::NoTracefs`] if it cannot be mounted.
+    /// [`LiveError::NotPermitted`] if it is mounted, but not accessible; [`LiveError::NoTracefs`] if it cannot be
+    /// mounted.
     pub fn open() -> Result<Self, LiveError> {
         for mount in MOUNTS {
             let instances = Path::new(mount).join(INSTANCES);

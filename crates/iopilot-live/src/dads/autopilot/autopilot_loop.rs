@@ -149,8 +149,8 @@ impl AutopilotLoop<'_> {
         Ok(())
     }
 
-    /// Whether a check at `now` has its whole window. If more requests come than a check tries, the capture is paused first, and
-    /// the check waits shortly for requests in flight.
+    /// Whether a check at `now` has its whole window. If more requests come than a check tries, the capture is paused
+    /// first, and the check waits shortly for requests in flight.
     fn window_is_complete(&mut self, now: Instant) -> Result<bool, LiveError> {
         if self.pauses.paused_until().is_some() {
             return Ok(self.capture.is_paused());

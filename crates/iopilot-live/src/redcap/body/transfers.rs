@@ -9,8 +9,8 @@ use std::io;
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 impl CacheBody {
-    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the whole of
-    /// a merged request where any block of it is bad. Only the second failure is the reader's own.
+    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the
+    /// whole of a merged request where any block of it is bad. Only the second failure is the reader's own.
     ///
     /// # Errors
     /// Where the part is no read that a process waits for, or cannot be sent.

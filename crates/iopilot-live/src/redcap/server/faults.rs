@@ -243,7 +243,8 @@ fn data_are_kept_while_memory_is_short() {
     stage.end_clean();
 }
 
-/// Every read of the disk that is longer than any of the load's fails: prefetches, and what the kernel merges with them.
+/// Every read of the disk that is longer than any of the load's fails: prefetches, and what the kernel merges with
+/// them.
 #[test]
 fn data_are_kept_while_prefetches_fail() {
     for miss in ["split", "combined"] {

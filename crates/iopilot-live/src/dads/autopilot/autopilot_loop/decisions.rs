@@ -60,7 +60,7 @@ impl AutopilotLoop<'_> {
     pub(in crate::dads::autopilot) fn save(&mut self) {
         self.saved = Instant::now();
         if let Some(Err(e)) = self.learned.as_mut().map(LearnedDisk::save) {
-            self.log.tell(&AuditEvent::Failed { why: format!("writing down what was learned: {e}") });
+            self.log.tell(&AuditEvent::Failed { why: format!("saving the learned model: {e}") });
         }
     }
 
