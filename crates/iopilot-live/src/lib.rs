@@ -6,6 +6,7 @@ mod capture;
 pub mod dads;
 mod describe;
 mod error;
+mod exposition;
 mod identity;
 mod learned;
 mod machine_probe;

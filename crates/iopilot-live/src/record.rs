@@ -132,7 +132,7 @@ pub fn record(
 
 /// Starts the capture. Where no backend is asked for it is tracefs, which misses nothing: the kernel does not run every
 /// BPF program at every completion (seen on Linux 6.18: one in a thousand to ten thousand completions, in bursts,
-/// uncounted). With it comes why it is another one.
+/// uncounted). Returns also why another backend is used.
 fn start(options: &CaptureOptions) -> Result<(Capture, Option<String>), LiveError> {
     let with = |backend| Capture::with_patience(&CaptureOptions { backend, ..options.clone() }, PATIENCE);
     match options.backend {

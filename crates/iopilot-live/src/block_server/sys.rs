@@ -23,7 +23,7 @@ pub(crate) fn become_real_time(priority: i32) -> bool {
 
 /// Runs `what` with real-time priority, if the kernel allows it.
 pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
-    /// In the middle.
+    /// The middle of the range.
     const PRIORITY: i32 = 50;
     // SAFETY: takes and gives a number; 0 is the calling thread.
     let usual = unsafe { libc::sched_getscheduler(0) };

@@ -1,7 +1,7 @@
 //! [`Ebpf`]: a capture by programs in the kernel, which `bpf/capture.bpf.c` explains.
 //!
-//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests
-//! under way. The programs belong to this process: when it ends, in whatever way, they are gone.
+//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests in
+//! flight. The programs belong to this process: when it ends, in whatever way, they are gone.
 
 mod message;
 mod programs;

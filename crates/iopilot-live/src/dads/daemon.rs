@@ -88,7 +88,7 @@ impl Daemon {
         let period = if self.metrics.is_some() { period.min(METRICS) } else { period };
         self.control.serve(period, &status);
         if let Some(metrics) = &self.metrics {
-            metrics.serve(&|| metrics::text(&self.status()));
+            metrics.serve(&|| metrics::text(self.status()));
         }
         self.disks.iter().any(|(_, thread)| !thread.is_finished())
     }

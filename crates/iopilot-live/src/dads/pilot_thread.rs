@@ -69,7 +69,7 @@ impl Simulators {
 
     fn set(&self, nice: i32) {
         for thread in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            // One that may not be raised goes on as it is.
+            // A thread whose priority may not be changed keeps it.
             rustix::process::setpriority_process(Some(*thread), nice).ok();
         }
     }

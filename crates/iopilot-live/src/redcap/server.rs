@@ -186,7 +186,7 @@ impl RedcapServer {
             let (stop, stopped) = channel::<()>();
             let lower = options.lower.clone();
             let serve = move || {
-                let text = || metrics::text(&monitor.status(), &lower);
+                let text = || metrics::text(monitor.status(), &lower);
                 while stopped.try_recv() == Err(TryRecvError::Empty) {
                     server.serve_next(METRICS, &text);
                 }

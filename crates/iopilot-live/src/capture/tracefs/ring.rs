@@ -46,7 +46,7 @@ fn page_size(header: &str) -> Option<(usize, usize)> {
 }
 
 impl Reader {
-    /// Which one's.
+    /// Its CPU.
     pub(super) fn cpu(&self) -> u16 {
         self.cpu
     }

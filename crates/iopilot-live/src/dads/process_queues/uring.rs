@@ -13,7 +13,7 @@ pub(super) struct Urings {
 }
 
 impl Urings {
-    /// Those of `process`. None where it has none, has gone, or may not be looked at.
+    /// The queues of `process`; empty where it has none, has exited, or may not be inspected.
     pub(super) fn of(process: ProcessId) -> Self {
         let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", process.0)) else {
             return Self { descriptors: Vec::new() };
