@@ -1,6 +1,6 @@
 //! [`CacheSetting`]: how a REDCAP cache is used.
 
-use crate::regions::Regions;
+use crate::disk_regions::DiskRegions;
 use iopilot_redcap::Geometry;
 
 /// How a REDCAP cache is used.
@@ -11,5 +11,5 @@ pub struct CacheSetting {
     /// Its segments.
     pub geometry: Geometry,
     /// The parts of the disk that it is for, while it is in use.
-    pub regions: Regions,
+    pub regions: DiskRegions,
 }

@@ -9,21 +9,21 @@ use std::sync::Arc;
 
 /// Blocks of 4 KiB in a segment (GF 2.5.1: 32 to 256 KiB).
 const BLOCKS: [u32; 4] = [8, 16, 32, 64];
-/// So many requests for each segment are tried at once, within these bounds: a cache has to fill before its size shows.
+/// A trial takes this many requests for each segment, within these bounds: the cache must fill before its size matters.
 const FOR_EACH: usize = 4;
 const REQUESTS: RangeInclusive<usize> = 512..=8192;
-/// After this time, fewer are enough.
+/// After this time, fewer requests are enough.
 const LONG: Nanos = Nanos::from_secs(8);
-/// Fewer than this never are.
+/// A trial never takes fewer requests than this.
 const FEWEST: usize = 64;
 
-/// The requests on which other segments are tried, and what won the last time. A change drops what the cache holds, so it takes
-/// two such trials with the same result.
+/// The requests on which other segments are tried, and the winner of the last trial. A change drops what the cache
+/// holds, so the same geometry must win twice in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeTrials {
-    /// Whether anything else is tried at all.
+    /// Whether other segments are tried at all.
     enabled: bool,
-    /// Bytes of the cache that was asked for, and the most it may grow to.
+    /// Bytes of the cache that was asked for, and the most that it may grow to.
     bytes: (u64, u64),
     history: Vec<TraceRecord>,
     last: Option<Geometry>,
@@ -37,14 +37,14 @@ impl SizeTrials {
         Self { enabled: spec.resize, bytes, history: Vec::new(), last: None, contents: Vec::new() }
     }
 
-    /// Adds a window. Returns what is to be tried together, in order of arrival, once that is enough for a cache of
+    /// Adds a window. Returns the requests to try together, in order of arrival, once there are enough for a cache of
     /// `geometry`.
     pub(crate) fn add(&mut self, records: &[TraceRecord], geometry: Geometry) -> Option<Vec<TraceRecord>> {
         if !self.enabled {
             return None;
         }
         self.history.extend_from_slice(records);
-        // One that arrived before the end of a window may be complete after it.
+        // A request that arrived before the end of a window may complete after it.
         self.history.sort_by_key(|record| record.arrival);
         let surplus = self.history.len().saturating_sub(*REQUESTS.end());
         self.history.drain(..surplus);
@@ -54,8 +54,8 @@ impl SizeTrials {
         (is_long || self.history.len() >= enough).then(|| std::mem::take(&mut self.history))
     }
 
-    /// The geometries that are tried beside `geometry`: segments of every other length, in a cache of the same size; and a cache
-    /// of twice the size, as far as it may grow.
+    /// The geometries that are tried beside `geometry`: segments of every other length, in a cache of the same size;
+    /// and a cache of twice the size, as far as it may grow.
     pub(crate) fn others(&self, geometry: Geometry) -> Vec<Geometry> {
         let blocks = u64::from(geometry.segments) * u64::from(geometry.segment_blocks);
         let of_length = |segment_blocks: u32| Geometry {
@@ -72,13 +72,13 @@ impl SizeTrials {
         (double.bytes() <= self.bytes.1).then_some(double)
     }
 
-    /// A cache of half the size, where it has grown: what is not used is given back.
+    /// A cache of half the size, if the cache has grown: unused memory is given back.
     pub(crate) fn half(&self, geometry: Geometry) -> Option<Geometry> {
         let half = Geometry { segments: geometry.segments / 2, ..geometry };
         (half.bytes() >= self.bytes.0).then_some(half)
     }
 
-    /// What a trial of `setting` begins with: what its last one has left, had it any.
+    /// The initial contents of a trial of `setting`: those that its last trial left, if there was one.
     pub(crate) fn contents(&self, setting: &CacheSetting) -> Option<Arc<Contents>> {
         let key = key(setting);
         self.contents
@@ -87,7 +87,7 @@ impl SizeTrials {
             .map(|(_, contents)| Arc::clone(contents))
     }
 
-    /// Keeps what the last trial of each setting has left. Nothing else is kept.
+    /// Keeps the contents that the last trial of each setting left, and drops all others.
     pub(crate) fn keep<'a>(&mut self, trials: impl Iterator<Item = (&'a CacheSetting, &'a Option<Arc<Contents>>)>) {
         let left = |(setting, contents): (&CacheSetting, &Option<Arc<Contents>>)| {
             Some((key(setting), Arc::clone(contents.as_ref()?)))
@@ -95,7 +95,7 @@ impl SizeTrials {
         self.contents = trials.filter_map(left).collect();
     }
 
-    /// Notes which geometry won, if any. Whether it has won twice in a row.
+    /// Notes which geometry won, if any. Returns whether it has won twice in a row.
     pub(crate) fn won(&mut self, winner: Option<Geometry>) -> bool {
         let twice = winner.is_some() && winner == self.last;
         self.last = if twice { None } else { winner };

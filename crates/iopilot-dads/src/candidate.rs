@@ -1,4 +1,4 @@
-//! [`Candidate`]: what is tried.
+//! [`TrialCandidate`]: what a trial simulates.
 
 use iopilot_block::Nanos;
 use iopilot_device::Device;
@@ -9,27 +9,27 @@ use iopilot_workload::Source;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is tried: a scheduler, and what is above it.
+/// What a trial simulates: a scheduler, and the cache above it.
 #[derive(Clone, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct TrialCandidate {
     pub(crate) scheduler: SchedulerSpec,
     /// The cache above the block layer.
     pub(crate) redcap: Option<RedcapSpec>,
-    /// What it begins with; `None` if it begins empty.
+    /// What the cache holds at the start; `None` for an empty cache.
     pub(crate) contents: Option<Arc<Contents>>,
-    /// Ranges of sectors that the cache leaves alone.
+    /// Ranges of sectors that bypass the cache.
     pub(crate) off: Vec<Range<u64>>,
-    /// Whether the requests of the disk are to be kept ([`Trial::disk`]).
+    /// Whether the trial records the disk's requests ([`Trial::disk`]).
     pub(crate) keeps_disk: bool,
 }
 
-impl Candidate {
-    /// A scheduler, and a cache that leaves nothing alone, or none.
+impl TrialCandidate {
+    /// A scheduler, with or without a cache. The cache covers the whole disk and starts empty.
     pub(crate) const fn new(scheduler: SchedulerSpec, redcap: Option<RedcapSpec>) -> Self {
         Self { scheduler, redcap, contents: None, off: Vec::new(), keeps_disk: false }
     }
 
-    /// A run of `source` on `device` with it, before the first event.
+    /// A session of `source` on `device` with this candidate, before its first event.
     ///
     /// # Errors
     /// Where a setting is not accepted.

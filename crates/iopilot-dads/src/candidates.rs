@@ -3,11 +3,12 @@
 use iopilot_block::InputError;
 use iopilot_sched::{SchedulerInfo, SchedulerSpec, split_outside_parentheses};
 
-/// More would be a mistake: each candidate is simulated at each check.
+/// The most candidates. More would be a mistake: each one is simulated at each check.
 const MOST: usize = 4096;
 
 /// Reads a list of candidates, separated by commas: schedulers as `--scheduler` takes them, and grids, where a tunable
-/// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven. `prio(…)` may be around any of it.
+/// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven. Any part may be wrapped in
+/// `prio(…)`.
 ///
 /// # Errors
 /// The error names the unknown scheduler or tunable, the value out of range, or the duplicate.
@@ -49,7 +50,8 @@ fn is_value(text: &str) -> bool {
     text.parse::<f64>().is_ok() || ["true", "false", "on", "off", "yes", "no"].contains(&text)
 }
 
-/// The points of a grid, the last tunable running fastest; around `prio(…)`, its own run faster than those inside.
+/// The points of a grid. The last tunable varies fastest; the tunables of `prio(…)` itself vary faster than those
+/// inside it.
 fn points(entry: &str) -> Result<Vec<String>, InputError> {
     let Some((inside, behind)) = SchedulerSpec::inside_prio(entry)? else { return plain_points(entry) };
     let mut points = Vec::new();

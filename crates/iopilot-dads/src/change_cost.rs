@@ -5,24 +5,24 @@ use iopilot_block::Nanos;
 /// Estimates how long a change takes: the time per pending request at the change before, times the pending requests now
 /// (GF 4.4.3). The thesis has no fixed part; newer kernels freeze the queue for a while.
 #[derive(Clone, Copy, Debug)]
-pub struct ChangeCost {
+pub(crate) struct ChangeCost {
     fixed: Nanos,
     each: Option<Nanos>,
 }
 
 impl ChangeCost {
     /// The estimate before the first change; a change on an idle disk takes `fixed`.
-    pub fn new(fixed: Nanos) -> Self {
+    pub(crate) fn new(fixed: Nanos) -> Self {
         Self { fixed, each: None }
     }
 
     /// How long a change takes with `pending` requests inside. Before the first change, each of them takes `each`.
-    pub fn estimate(&self, pending: usize, each: Nanos) -> Nanos {
+    pub(crate) fn estimate(&self, pending: usize, each: Nanos) -> Nanos {
         self.fixed + Nanos(self.each.unwrap_or(each).0 * pending as u64)
     }
 
     /// Notes that a change with `pending` requests inside took `took`.
-    pub fn changed(&mut self, pending: usize, took: Nanos) {
+    pub(crate) fn changed(&mut self, pending: usize, took: Nanos) {
         if pending > 0 {
             self.each = Some(Nanos(took.0.saturating_sub(self.fixed.0) / pending as u64));
         }

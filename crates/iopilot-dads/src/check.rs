@@ -1,6 +1,6 @@
-//! [`Check`]: what one check saw and decided.
+//! [`SchedulerCheck`]: what one check saw and decided.
 
-use crate::judge::Reason;
+use crate::judge::DecisionReason;
 use serde::{Deserialize, Serialize};
 
 /// What a candidate would have cost.
@@ -17,7 +17,7 @@ pub struct CandidateCost {
 
 /// One check: what it saw and what it decided. The audit file records it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
+pub struct SchedulerCheck {
     /// When, in seconds.
     pub at_s: f64,
     /// Requests collected since the check before.
@@ -28,35 +28,35 @@ pub struct Check {
     pub scheduler: String,
     /// The candidates, in the order in which they were given; empty where nothing was collected.
     pub candidates: Vec<CandidateCost>,
-    /// The measured cost of the scheduler in use, in the same unit; `None` where the requests lack the times for it.
+    /// The measured cost of the scheduler in use, in the same unit; `None` where the records have no times for it.
     pub measured_cost: Option<f64>,
     /// The error of the predicted cost of the scheduler in use, in percent of the measured cost.
     pub model_error_percent: Option<f64>,
-    /// What a change was estimated to take, in seconds.
+    /// The estimated time of a change, in seconds.
     pub change_estimate_s: f64,
     /// After a change: the gain that had been predicted, in percent.
     pub predicted_gain_percent: Option<f64>,
-    /// After a change: the gain that was measured, in percent. It compares the measured cost with the cost that the model
-    /// gives the scheduler before, corrected by the model's error while that scheduler was in use.
+    /// After a change: the gain that was measured, in percent. It compares the measured cost with the cost that the
+    /// model gives the scheduler before, corrected by the model's error while that scheduler was in use.
     pub measured_gain_percent: Option<f64>,
     /// The scheduler in use from here on.
     pub decision: String,
     /// Why.
     #[serde(flatten)]
-    pub reason: Reason,
-    /// The same in words.
+    pub reason: DecisionReason,
+    /// The reason in words.
     pub why: String,
 }
 
-impl Check {
+impl SchedulerCheck {
     /// Whether the scheduler is to be changed.
     pub fn changes(&self) -> bool {
         self.decision != self.scheduler
     }
 
-    /// Whether the scheduler in use is to be reinstalled, with nothing learned.
+    /// Whether the scheduler in use is to be reinstalled, so that it starts with nothing learned.
     pub fn renews(&self) -> bool {
-        matches!(self.reason, Reason::Astray { .. })
+        matches!(self.reason, DecisionReason::Degraded { .. })
     }
 
     /// Whether there is something to carry out.

@@ -4,8 +4,8 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use std::collections::{HashMap, HashSet};
 
-/// From when on a window that began at `since` shows one load: from its start, or, if processes started in its first half,
-/// from the last such start. Returns how many of its requests are older, and that time.
+/// The time from which a window that began at `since` shows a single load: its start, or the last start of a process if
+/// that lies in its first half. Returns how many of its requests are older, and that time.
 pub(crate) fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
     let came = records.iter().filter_map(|r| r.process_start).filter(|&start| start > since).max();
     let until = records.iter().filter_map(|r| r.completion).max();
@@ -17,8 +17,8 @@ pub(crate) fn settled(records: &[TraceRecord], since: Nanos) -> (usize, Nanos) {
     }
 }
 
-/// The processes that are known to have exited: after their last completion, their parent started another process or issued
-/// a request itself.
+/// The processes that are known to have exited: after their last completion, their parent started another process or
+/// issued a request itself.
 pub(crate) fn ended(records: &[TraceRecord]) -> HashSet<ProcessId> {
     let mut last: HashMap<ProcessId, (ProcessId, Nanos)> = HashMap::new();
     // When each process last started another, or issued a request.

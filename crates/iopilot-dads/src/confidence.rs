@@ -8,10 +8,11 @@ const BLOCKS: usize = 24;
 /// The number of resampled windows.
 const SAMPLES: u32 = 1_000;
 
-/// How sure it is, from 0 to 1, that requests like these cost less in `new` than `share` of their cost in `old`. Both hold
-/// the same requests in the same order. This is a block bootstrap: blocks of neighbours are drawn with replacement, and the
-/// result is the share of draws in which the difference holds. `None` for fewer than two requests a block. O(n + draws).
-pub fn confidence(old: &[f64], new: &[f64], share: f64) -> Option<f64> {
+/// How sure it is, from 0 to 1, that requests like these cost less in `new` than `share` of their cost in `old`. Both
+/// hold the same requests in the same order. This is a block bootstrap: blocks of neighbours are drawn with
+/// replacement, and the result is the share of draws in which the difference holds. `None` for fewer than two requests
+/// a block. O(n + draws).
+pub(crate) fn confidence(old: &[f64], new: &[f64], share: f64) -> Option<f64> {
     let n = old.len().min(new.len());
     if n < 2 * BLOCKS {
         return None;
@@ -41,7 +42,7 @@ mod tests {
     fn a_real_difference_is_sure_and_noise_is_not() {
         assert!(confidence(&noisy(10.0, 1), &noisy(8.0, 2), 1.0).unwrap() > 0.99);
         assert!(confidence(&noisy(8.0, 1), &noisy(10.0, 2), 1.0).unwrap() < 0.01);
-        // Of runs that are alike, each other direction comes out as often.
+        // Of equal runs, either direction is as likely.
         let sure =
             (0..200).filter(|&s| confidence(&noisy(10.0, s), &noisy(10.0, s + 1000), 1.0).unwrap() > 0.95).count();
         assert!((2..=30).contains(&sure), "5 % of 200 are expected: {sure}");

@@ -1,25 +1,26 @@
 //! [`DegradationDetector`]: whether the scheduler in use does worse than it would freshly installed.
 
-/// So many checks in a row must show it.
+/// The number of consecutive checks that must show it.
 const PATIENCE: u32 = 3;
 /// The scheduler has degraded when it costs more than this many times its trial.
 const TIMES: f64 = 2.0;
-/// How many checks to wait after reinstalling it did not help. Each further failure doubles the wait, up to `LONGEST_REST`.
+/// How many checks to wait after reinstalling it did not help. Each further failure doubles the wait, up to
+/// `LONGEST_REST`.
 const FIRST_REST: u32 = 7;
 const LONGEST_REST: u32 = 448;
 
-/// A trial starts its scheduler with nothing learned. When the scheduler in use costs much more than its own trial, check
-/// after check, either the model is wrong or the scheduler has degraded. `bfq` can: it takes streams that it serves slowly
-/// (below 7000 sectors a second) for soft real-time ones and raises their weight. While it does, it does not idle for them,
-/// so they stay slow (`bfq_bfqq_softrt_next_start`, `idling_boosts_thr_without_issues`). Reinstalling the scheduler costs
-/// two changes, and shows which of the two it is.
+/// A trial starts its scheduler with nothing learned. When the scheduler in use costs much more than its own trial,
+/// check after check, either the model is wrong or the scheduler has degraded. `bfq` can: it takes streams that it
+/// serves slowly (below 7000 sectors a second) for soft real-time ones and raises their weight. While it does, it does
+/// not idle for them, so they stay slow (`bfq_bfqq_softrt_next_start`, `idling_boosts_thr_without_issues`).
+/// Reinstalling the scheduler costs two changes, and shows which of the two it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DegradationDetector {
-    /// At how many checks in a row it has cost too much.
+    /// For how many consecutive checks it has cost too much.
     missed: u32,
     /// It was reinstalled, and has cost too much ever since.
     in_vain: bool,
-    /// For how many more checks it is left alone, and for how many the next time.
+    /// For how many more checks the scheduler is left alone, and for how many the next time.
     rest: u32,
     next_rest: u32,
 }
@@ -29,8 +30,8 @@ impl DegradationDetector {
         Self { missed: 0, in_vain: false, rest: 0, next_rest: FIRST_REST }
     }
 
-    /// Counts a check: the scheduler in use cost `measured`, its trial `cost`, and two changes cost `change`. Returns whether
-    /// the scheduler should be reinstalled.
+    /// Counts a check: the scheduler in use cost `measured`, its trial `cost`, and two changes cost `change`. Returns
+    /// whether the scheduler should be reinstalled.
     pub(crate) fn check(&mut self, measured: f64, cost: f64, change: f64) -> bool {
         self.rest = self.rest.saturating_sub(1);
         if TIMES * cost >= measured || cost + change >= measured {

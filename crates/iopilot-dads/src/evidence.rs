@@ -1,23 +1,23 @@
-//! [`Evidence`]: what the last windows say together about the ways to use a cache.
+//! [`Evidence`]: the pooled costs of the last windows, by plan for a cache.
 
-/// The ways that are compared.
+/// How many plans are compared.
 pub(crate) const PLANS: usize = 4;
 /// Blocks of neighbouring requests that a stretch is cut into.
 const BLOCKS: usize = 24;
-/// A block depends on so many before it: a request delays those behind it in the queue.
+/// A block depends on this many blocks before it: a request delays those behind it in the queue.
 const LAGS: usize = 4;
-/// A sum is surely positive or negative from so many standard errors on. By chance, that happens once in twenty thousand times.
-/// It has to be rare: each window asks the question of three plans, and of several stretches before it.
+/// A sum counts as positive or negative beyond this many standard errors. By chance, that happens once in twenty
+/// thousand times. It must be rare, because each window tests three plans, each over several stretches.
 const SURE: f64 = 3.9;
-/// Stretches of one length that are kept apart. Of more, the two oldest become one of twice the length.
+/// The most stretches of one length. Beyond that, the two oldest become one of twice the length.
 const OF_ONE_LENGTH: usize = 2;
-/// Stretches that are kept at most: some ten thousand windows.
+/// The most stretches that are kept: some ten thousand windows.
 const MOST: usize = 24;
 
-/// A window that was tried, by plan.
+/// The trials of a window, by plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TriedWindow<'a> {
-    /// What each of its requests costs, in seconds, all in the same order.
+    /// The cost of each request in seconds, in the same order for all plans.
     pub(crate) shares: [&'a [f64]; PLANS],
     /// The segments that the cache began with.
     pub(crate) began_with: [usize; PLANS],
@@ -25,7 +25,7 @@ pub(crate) struct TriedWindow<'a> {
     pub(crate) reused: [usize; PLANS],
 }
 
-/// Some windows in a row.
+/// Consecutive windows.
 #[derive(Clone, Debug)]
 struct Stretch {
     windows: u32,
@@ -38,7 +38,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Adds as many windows that followed. Two neighbouring blocks become one.
+    /// Appends the stretch that followed, of the same length. Two neighbouring blocks become one.
     fn append(&mut self, newer: &Self) {
         for (costs, newer) in self.costs.iter_mut().zip(&newer.costs) {
             let all = [*costs, *newer].concat();
@@ -50,13 +50,13 @@ impl Stretch {
     }
 }
 
-/// What a plan costs in the last windows, and whether another one surely costs less.
+/// The cost of each plan in the last windows, and whether another plan certainly costs less.
 ///
-/// A window alone is noisy: it holds few requests, and one of them delays others. So windows count together, from the last one
-/// back, as far as it takes to be sure. A clear difference shows in one window, and a small one in many. What was before a
-/// change of the load does not count where what came after it is clear.
+/// A single window is noisy: it holds few requests, and one of them delays others. So windows are pooled, from the
+/// newest backwards, until the answer is certain. A clear difference shows in one window, a small one in many. Windows
+/// before a change of the load do not count if those after it are clear.
 ///
-/// Older windows are kept in stretches of twice, four times and more as many: the memory does not grow with time.
+/// Older windows are kept in stretches of two, four and more, so the memory does not grow with time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
     /// The oldest first.
@@ -64,7 +64,7 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// Adds a window. One with fewer requests than blocks is left out. O(requests).
+    /// Adds a window. A window with fewer requests than blocks is ignored. O(requests).
     pub(crate) fn add(&mut self, window: &TriedWindow<'_>) {
         let TriedWindow { shares, began_with, reused } = window;
         let count = shares.iter().map(|shares| shares.len()).min().unwrap_or(0);
@@ -96,19 +96,20 @@ impl Evidence {
         self.stretches.drain(..surplus);
     }
 
-    /// From now on `plan` means what `like` has meant.
+    /// Gives `plan` the costs that `like` has had.
     pub(crate) fn rename(&mut self, plan: usize, like: usize) {
         for Stretch { costs, began_with, reused, .. } in &mut self.stretches {
             (costs[plan], began_with[plan], reused[plan]) = (costs[like], began_with[like], reused[like]);
         }
     }
 
-    /// Whether `other` surely costs less than `current` by more than `least_gain`, a share. The last `windows` windows are looked at
-    /// together, then those before them are added until the answer is sure, either way. Returns the share that it saves.
+    /// Whether `other` certainly costs less than `current` by more than `least_gain`, a share. The last `windows`
+    /// windows are pooled first; older ones are added until the answer is certain, either way. Returns the share that
+    /// it saves.
     ///
-    /// Where the cache is off now, `is_filled` must be set: it is empty when it is turned on, while the trials have it as if it had
-    /// been on all the time. So the change has to pay for itself in those windows: what the cache held before them and has
-    /// used in them is read once more.
+    /// `is_filled` must be set if the cache is off now. A cache that is turned on is empty, while trials assume that it
+    /// was on all the time. So the change must pay for filling it: the segments that the cache held before these
+    /// windows, and used in them, are read once more.
     pub(crate) fn saved(
         &self,
         current: usize,
@@ -145,8 +146,8 @@ impl Evidence {
     }
 }
 
-/// [`SURE`] where the variance itself is estimated, with so many degrees of freedom: Student's quantile instead of the normal one
-/// (Abramowitz and Stegun 26.7.5).
+/// [`SURE`] for a variance that is estimated with `freedom` degrees of freedom: Student's quantile instead of the
+/// normal one (Abramowitz and Stegun 26.7.5).
 fn sure(freedom: f64) -> f64 {
     SURE * (1.0 + (SURE * SURE + 1.0) / (4.0 * freedom))
 }
@@ -167,8 +168,8 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_pcg::Pcg64Mcg;
 
-    /// A window of 64 requests in which the second plan costs `share` of what the first does, and each request of each plan up to
-    /// `noise` times as much more or less.
+    /// A window of 64 requests in which the second plan costs `share` of the first. The cost of each request varies by
+    /// up to `noise` times its mean.
     fn window(random: &mut Pcg64Mcg, share: f64, noise: f64) -> [Vec<f64>; 2] {
         let mut requests = |mean: f64| {
             (0..64).map(|_| mean * (1.0 + noise * (2.0 * random.random::<f64>() - 1.0))).collect::<Vec<_>>()
@@ -176,12 +177,13 @@ mod tests {
         [requests(0.010), requests(0.010 * share)]
     }
 
-    /// The same, as it was tried. The cache has begun with as many segments, and used as many of them.
+    /// These costs as a tried window. The cache began with `began_with` segments, and used `reused` of them.
     fn tried<'a>(a: &'a [f64], b: &'a [f64], (began_with, reused): (usize, usize)) -> TriedWindow<'a> {
         TriedWindow { shares: [a, b, b, b], began_with: [began_with; PLANS], reused: [reused; PLANS] }
     }
 
-    /// In use are one of the two; windows whose `shares` are these, and how often what is in use was changed.
+    /// Starts with the first plan, and follows the evidence of windows with these `shares`. Returns the windows after
+    /// which the plan in use changed.
     fn changes(seed: u64, noise: f64, shares: impl Iterator<Item = f64>) -> Vec<usize> {
         let (mut random, mut evidence, mut current) = (Pcg64Mcg::seed_from_u64(seed), Evidence::default(), 0);
         let mut changes = Vec::new();
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_shorter_than_what_a_change_rests_on_count_together() {
+    fn phases_shorter_than_the_required_windows_are_pooled() {
         let (mut random, mut evidence) = (Pcg64Mcg::seed_from_u64(1), Evidence::default());
         for n in 0..64 {
             let [a, b] = window(&mut random, if n % 2 == 0 { 0.7 } else { 1.3 }, 0.2);
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_pays_for_what_is_read_once_more() {
+    fn a_change_pays_for_filling_the_cache() {
         // A read takes 10 ms, or 5 with a cache; 40 of the 64 of a window come from segments that it held before.
         let ([a, b], mut evidence) = ([[0.010; 64], [0.005; 64]], Evidence::default());
         let saved = |evidence: &mut Evidence| {
@@ -245,7 +247,7 @@ mod tests {
             [true, false].map(|is_filled| evidence.saved(0, 1, 0.01, 1, is_filled).is_some())
         };
         let pays: Vec<_> = (0..4).map(|_| saved(&mut evidence)).collect();
-        // No more than the 100 segments that it held: a second.
+        // Filling costs at most the 100 segments that the cache held: one second.
         assert_eq!(pays, [[false, true], [false, true], [false, true], [true, true]]);
     }
 
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_depend_on_each_other_tell_less() {
+    fn blocks_that_depend_on_each_other_are_weaker_evidence() {
         let alternating = std::array::from_fn(|n| if n % 2 == 0 { 1.0 } else { -1.0 });
         let in_runs = std::array::from_fn(|n| if n / 6 % 2 == 0 { 1.0 } else { -1.0 });
         assert!(variance_of_sum(&in_runs) > 2.0 * variance_of_sum(&alternating));

@@ -1,11 +1,11 @@
 //! [`ExtendedTrial`]: a short window whose processes go on as they did, until the trial is long enough.
 
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::objective::{Costing, Objective};
 use crate::pattern::{KnownRequests, WindowPattern};
 use crate::pattern_source::PatternSource;
-use crate::rig::{Trial, Tried};
 use crate::tag_waits::ready_times;
+use crate::trial::{Trial, Tried};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sim::{RequestOutcome, RunConfig};
@@ -26,9 +26,9 @@ const SPANS: u64 = 2;
 /// The number of parts of the cost, from which the confidence is estimated.
 const PARTS: usize = 96;
 
-/// A window that a trial repeats. Streams go on where they ended, other processes a little further on. Each process keeps
-/// its own pace and its own pause between two rounds. All processes are at work during the whole trial, as they were in the
-/// window.
+/// A window that a trial repeats. Streams go on where they ended, other processes a little further on. Each process
+/// keeps its own pace and its own pause between two rounds. All processes are at work during the whole trial, as they
+/// were in the window.
 ///
 /// A scheduler that has just been installed has yet to adapt: `bfq` takes a second or two to find out for whom to idle.
 /// Some windows are over before that. So only the second half of a trial counts.
@@ -36,7 +36,7 @@ const PARTS: usize = 96;
 pub(crate) struct ExtendedTrial<'a> {
     window: &'a [TraceRecord],
     pattern: WindowPattern,
-    /// For each record, whether nobody waits for it.
+    /// For each record, whether no process waits for it.
     background: Vec<bool>,
     /// For each record, when it would have arrived, had its process not slept for tags.
     ready: Vec<Nanos>,
@@ -47,12 +47,12 @@ pub(crate) struct ExtendedTrial<'a> {
 impl<'a> ExtendedTrial<'a> {
     /// A trial of `window`, in order of arrival, for at least `least` requests on a disk of `capacity` sectors.
     ///
-    /// The window began at `since`, and `pending` requests are under way at its end. `before` are the requests served before
-    /// it, which show what its first requests waited for. `correct` corrects the dependencies of all of them together, and
-    /// says which slept for a tag. O(n log n).
+    /// The window began at `since`, and `pending` requests are in flight at its end. `before` are the requests served
+    /// before it, which show what its first requests waited for. `correct` corrects the dependencies of all of them
+    /// together, and says which slept for a tag. O(n log n).
     ///
-    /// Returns `None` where the window has `least` requests already, where processes started in it, or where a record lacks
-    /// its process or completion. The caller then replays the window once.
+    /// Returns `None` where the window has `least` requests already, where processes started in it, or where a record
+    /// has no process or completion. The caller then replays the window once.
     ///
     /// # Errors
     /// Where the dependencies of the records cannot be inferred.
@@ -83,7 +83,7 @@ impl<'a> ExtendedTrial<'a> {
             let of = |i: u32| &records[i as usize];
             let times = ready_times(&dependencies, |i| slept[i as usize], |i| of(i).arrival, |i| of(i).completion);
             place.iter().zip(times).for_each(|(place, time)| {
-                // What was ready before the window waits in it from its start.
+                // A request that was ready before the window waits from the window's start.
                 place.map(|n| ready[n] = time.max(since.min(window[n].arrival)));
             });
         }
@@ -107,7 +107,7 @@ impl<'a> ExtendedTrial<'a> {
     pub(crate) fn trial<D: Device>(
         &self,
         device: D,
-        candidate: &Candidate,
+        candidate: &TrialCandidate,
         config: &RunConfig,
         start: Nanos,
         costing: Costing,
@@ -168,15 +168,17 @@ struct SecondHalf<'a> {
     /// Its start and its end.
     half: Nanos,
     end: Nanos,
-    /// The requests in the queue or the disk during that time, in order of completion, each with its index in the window.
+    /// The requests in the queue or the disk during that time, in order of completion, each with its index in the
+    /// window.
     all: Vec<(usize, RequestOutcome)>,
     /// How many of them had completed by its end.
     served: usize,
 }
 
 impl SecondHalf<'_> {
-    /// How many times the window was repeated: a weighted mean over the processes. A process with few requests in the window
-    /// weighs little, since it may just have been served badly there. No process counts for more than four times the median.
+    /// How many times the window was repeated: a weighted mean over the processes. A process with few requests in the
+    /// window weighs little, since it may just have been served badly there. No process counts for more than four times
+    /// the median.
     fn rounds(&self) -> f64 {
         let window = self.trial.window;
         let mut of_process: BTreeMap<Option<ProcessId>, (f64, f64)> = BTreeMap::new();
@@ -196,9 +198,9 @@ impl SecondHalf<'_> {
 
     /// The cost of one round of the window.
     ///
-    /// Requests that processes wait for cost what they cost in the window, scaled by how much longer or shorter the processes
-    /// waited here. With one request at a time, that is the sum of the response times. A process with several requests in
-    /// the queue, or one that sleeps for a tag, is not held up by the sum of them.
+    /// Requests that processes wait for cost what they cost in the window, scaled by how much longer or shorter the
+    /// processes waited here. With one request at a time, that is the sum of the response times. A process with several
+    /// requests in the queue, or one that sleeps for a tag, is not held up by the sum of them.
     fn cost(&self, costing: Costing) -> f64 {
         let window = self.trial.window;
         match costing.objective {
@@ -224,7 +226,8 @@ impl SecondHalf<'_> {
         }
     }
 
-    /// The cost of the requests that nobody waits for. Those still under way count, too: not serving them is no gain.
+    /// The cost of the requests that no process waits for. Those still in flight count, too: not serving them is no
+    /// gain.
     fn in_background(&self, costing: Costing) -> f64 {
         let cost = |(record, outcome): &(usize, RequestOutcome)| {
             let arrival = Nanos(outcome.completion.0.saturating_sub(outcome.response.0));

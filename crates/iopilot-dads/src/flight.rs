@@ -1,6 +1,6 @@
 //! [`fly`]: the autopilot on a simulated disk, in virtual time.
 
-use crate::check::Check;
+use crate::check::SchedulerCheck;
 use crate::pilot::{Pilot, PilotConfig};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
@@ -9,7 +9,7 @@ use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
 use iopilot_workload::Source;
 use iopilot_workload::Workload;
 
-/// How to fly.
+/// The settings of a flight.
 #[derive(Clone, Debug)]
 pub struct FlightPlan {
     /// The settings of the pilot.
@@ -20,31 +20,31 @@ pub struct FlightPlan {
     pub seed: u64,
 }
 
-/// A flight that is over.
+/// The result of a flight.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub struct FlightResult {
     /// Every check, in order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<SchedulerCheck>,
     /// The total time of all changes of scheduler, draining included.
     pub changing: Nanos,
     /// The results of the run, with the pilot in control.
     pub report: RunReport,
 }
 
-/// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the requests
-/// that completed in it, and changes the scheduler if that pays. The model is the machine's own device. A cache above the
-/// block layer decides by itself whether it is in use, and trials have it as it is. `on_check` gets each
-/// check as it is made.
+/// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the
+/// requests that completed in it, and changes the scheduler if that pays. The model is the machine's own device. A
+/// cache above the block layer turns itself on and off; trials use it in its present state. `on_check` gets each check
+/// as it is made.
 ///
 /// # Errors
-/// Where the plan or the workload do not fit the machine, nobody would decide for its cache, a run gets stuck, or `on_check`
-/// fails.
+/// Where the plan or the workload do not fit the machine, the algorithm of its cache does not decide by itself, a run
+/// gets stuck, or `on_check` fails.
 pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,
     plan: &FlightPlan,
-    on_check: impl FnMut(&Check) -> Result<(), E>,
-) -> Result<Flight, E> {
+    on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
+) -> Result<FlightResult, E> {
     if let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) {
         let expected = "an algorithm that decides by itself, such as v2: here the autopilot decides for the scheduler";
         return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
@@ -55,9 +55,10 @@ pub fn fly<E: From<SimError>>(
     fly_session(session, pilot, plan.interval, |_, _| (), on_check)
 }
 
-/// Runs `session` with the autopilot. The session must not have begun, must keep its log ([`iopilot_sim::RunConfig::log`])
-/// and must use the pilot's scheduler. Before each check `learn` gets the device and the model that candidates are tried on,
-/// so that the model can learn from the device. `on_check` gets each check as it is made.
+/// Runs `session` with the autopilot. The session must not have begun, must keep its log
+/// ([`iopilot_sim::RunConfig::log`]) and must use the pilot's scheduler. Before each check `learn` gets the device and
+/// the model that candidates are tried on, so that the model can learn from the device. `on_check` gets each check as
+/// it is made.
 ///
 /// # Errors
 /// Where the run gets stuck, or `on_check` fails.
@@ -66,8 +67,8 @@ pub fn fly_session<S, D, M, E>(
     mut pilot: Pilot<M>,
     interval: Nanos,
     mut learn: impl FnMut(&mut D, &mut M),
-    mut on_check: impl FnMut(&Check) -> Result<(), E>,
-) -> Result<Flight, E>
+    mut on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
+) -> Result<FlightResult, E>
 where
     S: Source,
     D: Device,
@@ -80,7 +81,7 @@ where
         window.append(&mut session.take_completed());
         learn(session.device_mut(), pilot.model_mut());
         if let Some(took) = session.take_changed() {
-            if !checks.last().is_some_and(Check::renews) {
+            if !checks.last().is_some_and(SchedulerCheck::renews) {
                 pilot.changed(pending, took);
             }
             changing += took;
@@ -107,5 +108,5 @@ where
     changing += session.take_changed().unwrap_or_default();
     let (mut report, _) = session.finish();
     report.scheduler = "dads".to_owned();
-    Ok(Flight { checks, changing, report })
+    Ok(FlightResult { checks, changing, report })
 }

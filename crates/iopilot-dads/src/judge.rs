@@ -1,6 +1,6 @@
-//! [`Judge`]: whether another scheduler is worth the change (GF 4.4.3).
+//! [`ChangeJudge`]: whether another scheduler is worth the change (GF 4.4.3).
 
-use crate::limiter::{Limit, Limiter};
+use crate::limiter::{ChangeLimit, Limiter};
 use serde::{Deserialize, Serialize};
 
 /// When to change.
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Rule {
     /// How much better a candidate must be after paying for the change, as a share of the present cost.
     pub margin: f64,
-    /// This many changes in a row pin the default.
+    /// The number of consecutive changes that pin the default.
     pub changes_in_a_row: u32,
-    /// This many checks in a row that would not change release it.
+    /// The number of consecutive checks that would not change the scheduler and so release the default.
     pub quiet_checks: u32,
     /// How sure the gain must be, from 0 to 1; `None` for no such condition.
     pub confidence: Option<f64>,
@@ -28,26 +28,27 @@ impl Rule {
 }
 
 /// The facts that a decision is based on.
-pub struct Situation<'a> {
+pub(crate) struct Situation<'a> {
     /// The cost of each candidate; less is better.
-    pub costs: &'a [f64],
-    /// The one in use.
-    pub current: usize,
-    /// The administrator's.
-    pub default: usize,
+    pub(crate) costs: &'a [f64],
+    /// The candidate in use.
+    pub(crate) current: usize,
+    /// The administrator's default.
+    pub(crate) default: usize,
     /// What a change would add to the cost.
-    pub change: f64,
-    /// How sure it is that a candidate costs less than `1 - margin` of the present cost. Called only if the rule needs it.
-    pub confidence: &'a dyn Fn(usize) -> Option<f64>,
+    pub(crate) change: f64,
+    /// How sure it is that a candidate costs less than `1 - margin` of the present cost. Called only if the rule needs
+    /// it.
+    pub(crate) confidence: &'a dyn Fn(usize) -> Option<f64>,
     /// The error of the predicted cost of the scheduler in use, as a share of the measured cost.
-    pub error: Option<f64>,
+    pub(crate) error: Option<f64>,
 }
 
 /// Why a decision was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum Reason {
-    /// Nothing was served: there is nothing to compare.
+pub enum DecisionReason {
+    /// No request completed, so there is nothing to compare.
     Idle,
     /// Processes started or exited: a window with parts of two loads represents neither.
     Unsettled,
@@ -75,7 +76,7 @@ pub enum Reason {
         /// By what share.
         gain: f64,
     },
-    /// The change before made things worse than they would have been: it is taken back.
+    /// The last change made things worse, so it is taken back.
     Undelivered {
         /// The predicted gain, as a share.
         promised: f64,
@@ -83,7 +84,8 @@ pub enum Reason {
         measured: f64,
     },
     /// The scheduler in use has degraded: it costs more than twice its own trial. It is reinstalled.
-    Astray {
+    #[serde(alias = "astray")]
+    Degraded {
         /// How many times its trial's cost.
         times: f64,
     },
@@ -91,51 +93,51 @@ pub enum Reason {
     TooManyChanges,
     /// The default is pinned.
     Pinned {
-        /// How many more checks in a row that would not change it takes.
+        /// How many more consecutive checks that would not change the scheduler it takes to release the default.
         left: u32,
     },
 }
 
 /// What to do, and why.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// The scheduler stays.
-    Keep(Reason),
-    /// Another takes its place.
+    Keep(DecisionReason),
+    /// Another scheduler replaces it.
     Change {
         /// Which candidate.
         to: usize,
         /// Why.
-        reason: Reason,
+        reason: DecisionReason,
     },
 }
 
 /// Decides, check after check.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub(crate) struct ChangeJudge {
     rule: Rule,
     limiter: Limiter,
-    /// The candidate that would be in use if the default were not pinned. The thesis' virtual disks go on changing their
-    /// schedulers (GF 4.4.3), so a candidate that stays the best predicts no further change.
+    /// The candidate that would be in use if the default were not pinned. The thesis' simulated disks go on changing
+    /// their schedulers (GF 4.4.3), so a candidate that stays the best predicts no further change.
     would_be: Option<usize>,
 }
 
-impl Judge {
+impl ChangeJudge {
     /// A judge before its first check.
-    pub fn new(rule: Rule) -> Self {
+    pub(crate) fn new(rule: Rule) -> Self {
         Self { rule, limiter: Limiter::new(rule.changes_in_a_row, rule.quiet_checks), would_be: None }
     }
 
     /// The rule in force.
-    pub fn rule(&self) -> &Rule {
+    pub(crate) fn rule(&self) -> &Rule {
         &self.rule
     }
 
-    /// Decides to change if `cost + change < (1 - margin) · present cost` and the limits allow it. Of equal candidates the
-    /// first is best. A check without requests does not count.
-    pub fn check(&mut self, situation: &Situation<'_>) -> Decision {
+    /// Decides to change if `cost + change < (1 - margin) · present cost` and the limits allow it. Of equal candidates
+    /// the first is best. A check without requests does not count.
+    pub(crate) fn check(&mut self, situation: &Situation<'_>) -> Decision {
         let Some(&present) = situation.costs.get(situation.current).filter(|cost| **cost > 0.0) else {
-            return Decision::Keep(Reason::Idle);
+            return Decision::Keep(DecisionReason::Idle);
         };
         let best = (0..situation.costs.len())
             .min_by(|&a, &b| situation.costs[a].total_cmp(&situation.costs[b]))
@@ -146,48 +148,50 @@ impl Judge {
         };
         let limit = self.limiter.check(wish.is_ok());
         self.would_be = match limit {
-            Limit::Free | Limit::Pinned { left: 0 } => None,
-            Limit::Pin => Some(best),
-            Limit::Pinned { .. } if wish.is_ok() => Some(best),
-            Limit::Pinned { .. } => self.would_be,
+            ChangeLimit::Free | ChangeLimit::Pinned { left: 0 } => None,
+            ChangeLimit::Pin => Some(best),
+            ChangeLimit::Pinned { .. } if wish.is_ok() => Some(best),
+            ChangeLimit::Pinned { .. } => self.would_be,
         };
         match limit {
-            Limit::Free => match wish {
+            ChangeLimit::Free => match wish {
                 Ok(reason) => Decision::Change { to: best, reason },
                 Err(reason) => Decision::Keep(reason),
             },
-            Limit::Pin if situation.default == situation.current => Decision::Keep(Reason::TooManyChanges),
-            Limit::Pin => Decision::Change { to: situation.default, reason: Reason::TooManyChanges },
-            // Another scheduler than the default may be in use: somebody else changed it, or a change failed.
-            Limit::Pinned { left } if situation.default != situation.current => {
-                Decision::Change { to: situation.default, reason: Reason::Pinned { left } }
+            ChangeLimit::Pin if situation.default == situation.current => {
+                Decision::Keep(DecisionReason::TooManyChanges)
             }
-            Limit::Pinned { left } => Decision::Keep(Reason::Pinned { left }),
+            ChangeLimit::Pin => Decision::Change { to: situation.default, reason: DecisionReason::TooManyChanges },
+            // Another scheduler than the default may be in use: somebody else changed it, or a change failed.
+            ChangeLimit::Pinned { left } if situation.default != situation.current => {
+                Decision::Change { to: situation.default, reason: DecisionReason::Pinned { left } }
+            }
+            ChangeLimit::Pinned { left } => Decision::Keep(DecisionReason::Pinned { left }),
         }
     }
 
-    /// Whether the rule, without its limit on changes in a row, would change to `best`; and why or why not.
-    fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<Reason, Reason> {
+    /// Whether the rule would change to `best`, apart from its limit on consecutive changes; and why or why not.
+    fn wish(&self, situation: &Situation<'_>, best: usize, present: f64) -> Result<DecisionReason, DecisionReason> {
         let cost = situation.costs[best];
         let gain = 1.0 - cost / present;
         if best == situation.current || gain <= 0.0 {
-            return Err(Reason::Best);
+            return Err(DecisionReason::Best);
         }
         if cost + situation.change >= (1.0 - self.rule.margin) * present {
-            return Err(Reason::TooSmall { gain });
+            return Err(DecisionReason::TooSmall { gain });
         }
         if let Some(bound) = self.rule.max_error {
             if situation.error.is_none_or(|error| error.abs() > bound) {
-                return Err(Reason::ModelOff { error: situation.error });
+                return Err(DecisionReason::ModelOff { error: situation.error });
             }
         }
         if let Some(wanted) = self.rule.confidence {
             let confidence = (situation.confidence)(best);
             if confidence.is_none_or(|sure| sure < wanted) {
-                return Err(Reason::NotSure { gain, confidence });
+                return Err(DecisionReason::NotSure { gain, confidence });
             }
         }
-        Ok(Reason::Better { gain })
+        Ok(DecisionReason::Better { gain })
     }
 }
 
@@ -200,17 +204,17 @@ mod tests {
     }
 
     fn check(rule: Rule, situation: &Situation<'_>) -> Decision {
-        Judge::new(rule).check(situation)
+        ChangeJudge::new(rule).check(situation)
     }
 
     #[test]
     fn equation_4_2() {
         let decide = |new: f64, change: f64| check(Rule::THESIS, &situation(&[1.0, new], 0, change));
-        assert!(matches!(decide(0.94, 0.0), Decision::Change { to: 1, reason: Reason::Better { .. } }));
-        assert!(matches!(decide(0.95, 0.0), Decision::Keep(Reason::TooSmall { .. })), "less, not equal");
-        assert!(matches!(decide(0.90, 0.05), Decision::Keep(Reason::TooSmall { .. })));
+        assert!(matches!(decide(0.94, 0.0), Decision::Change { to: 1, reason: DecisionReason::Better { .. } }));
+        assert!(matches!(decide(0.95, 0.0), Decision::Keep(DecisionReason::TooSmall { .. })), "less, not equal");
+        assert!(matches!(decide(0.90, 0.05), Decision::Keep(DecisionReason::TooSmall { .. })));
         assert!(matches!(decide(0.90, 0.04), Decision::Change { to: 1, .. }));
-        assert_eq!(decide(1.2, 0.0), Decision::Keep(Reason::Best));
+        assert_eq!(decide(1.2, 0.0), Decision::Keep(DecisionReason::Best));
     }
 
     #[test]
@@ -221,17 +225,17 @@ mod tests {
 
     #[test]
     fn an_idle_disk_decides_nothing() {
-        let mut judge = Judge::new(Rule { changes_in_a_row: 2, ..Rule::THESIS });
+        let mut judge = ChangeJudge::new(Rule { changes_in_a_row: 2, ..Rule::THESIS });
         assert!(matches!(judge.check(&situation(&[2.0, 1.0], 0, 0.0)), Decision::Change { .. }));
-        assert_eq!(judge.check(&situation(&[0.0, 0.0], 1, 0.0)), Decision::Keep(Reason::Idle));
-        // The row of changes goes on.
+        assert_eq!(judge.check(&situation(&[0.0, 0.0], 1, 0.0)), Decision::Keep(DecisionReason::Idle));
+        // The count of consecutive changes goes on.
         let pin = judge.check(&situation(&[1.0, 2.0], 1, 0.0));
-        assert_eq!(pin, Decision::Change { to: 0, reason: Reason::TooManyChanges });
+        assert_eq!(pin, Decision::Change { to: 0, reason: DecisionReason::TooManyChanges });
     }
 
     #[test]
     fn after_five_changes_in_a_row_the_default_stays_until_seven_checks_agree() {
-        let mut judge = Judge::new(Rule::THESIS);
+        let mut judge = ChangeJudge::new(Rule::THESIS);
         let mut current = 1;
         for _ in 0..4 {
             let mut costs = [2.0, 2.0, 2.0];
@@ -239,18 +243,28 @@ mod tests {
             costs[better] = 1.0;
             assert_eq!(
                 judge.check(&situation(&costs, current, 0.0)),
-                Decision::Change { to: better, reason: Reason::Better { gain: 0.5 } }
+                Decision::Change { to: better, reason: DecisionReason::Better { gain: 0.5 } }
             );
             current = better;
         }
         let change = situation(&[2.0, 2.0, 1.0], 1, 0.0);
-        assert_eq!(judge.check(&change), Decision::Change { to: 0, reason: Reason::TooManyChanges });
+        assert_eq!(judge.check(&change), Decision::Change { to: 0, reason: DecisionReason::TooManyChanges });
         let tempting = situation(&[2.0, 1.0, 2.0], 0, 0.0);
-        assert_eq!(judge.check(&tempting), Decision::Keep(Reason::Pinned { left: 7 }), "from 2, which would be in use");
-        assert_eq!(judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left: 7 }));
-        // That one is the better from now on changes nothing, and ends it.
+        assert_eq!(
+            judge.check(&tempting),
+            Decision::Keep(DecisionReason::Pinned { left: 7 }),
+            "from 2, which would be in use"
+        );
+        assert_eq!(
+            judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)),
+            Decision::Keep(DecisionReason::Pinned { left: 7 })
+        );
+        // Candidate 2 is best from now on. It would be in use already, so these checks are quiet.
         for left in (0..7).rev() {
-            assert_eq!(judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)), Decision::Keep(Reason::Pinned { left }));
+            assert_eq!(
+                judge.check(&situation(&[2.0, 2.0, 1.0], 0, 0.0)),
+                Decision::Keep(DecisionReason::Pinned { left })
+            );
         }
         assert!(matches!(judge.check(&tempting), Decision::Change { to: 1, .. }));
     }
@@ -263,9 +277,9 @@ mod tests {
             check(Rule::GUARDED, &situation)
         };
         assert!(matches!(with(Some(0.97), Some(-0.1)), Decision::Change { .. }));
-        assert!(matches!(with(Some(0.90), Some(0.1)), Decision::Keep(Reason::NotSure { .. })));
-        assert!(matches!(with(None, Some(0.1)), Decision::Keep(Reason::NotSure { confidence: None, .. })));
-        assert!(matches!(with(Some(1.0), Some(-0.3)), Decision::Keep(Reason::ModelOff { .. })));
-        assert!(matches!(with(Some(1.0), None), Decision::Keep(Reason::ModelOff { error: None })));
+        assert!(matches!(with(Some(0.90), Some(0.1)), Decision::Keep(DecisionReason::NotSure { .. })));
+        assert!(matches!(with(None, Some(0.1)), Decision::Keep(DecisionReason::NotSure { confidence: None, .. })));
+        assert!(matches!(with(Some(1.0), Some(-0.3)), Decision::Keep(DecisionReason::ModelOff { .. })));
+        assert!(matches!(with(Some(1.0), None), Decision::Keep(DecisionReason::ModelOff { error: None })));
     }
 }

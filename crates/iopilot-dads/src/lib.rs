@@ -1,6 +1,6 @@
-//! DADS, the dynamic and automatic disk scheduler (GF chapter 4). It collects the requests of the last seconds and
-//! simulates every candidate on them, with their dependencies and think times. Then it decides whether another scheduler
-//! is worth the change.
+//! DADS, the dynamic and automatic disk scheduler (GF chapter 4). GF is González-Férez' thesis of 2012, Ganger that of
+//! 1995. It collects the requests of the last seconds and simulates every candidate on them, with their dependencies
+//! and think times. Then it decides whether another scheduler is worth the change.
 //!
 //! Everything here is a pure state machine. The caller — [`fly`] in virtual time, a daemon in real time — passes in
 //! records, costs and times, and carries out the decisions.
@@ -14,6 +14,7 @@ mod check;
 mod coming_and_going;
 mod confidence;
 mod degradation;
+mod disk_regions;
 mod evidence;
 mod explanation;
 mod extended;
@@ -29,24 +30,20 @@ mod pilot;
 mod redcap_flight;
 mod redcap_pilot;
 mod region_gains;
-mod regions;
 mod replay_trial;
-mod rig;
 mod smoothed_costs;
 mod tag_waits;
+mod trial;
+mod trial_runner;
 
 pub use cache_setting::CacheSetting;
 pub use candidates::parse_candidates;
-pub use change_cost::ChangeCost;
-pub use check::{CandidateCost, Check};
-pub use confidence::confidence;
-pub use flight::{Flight, FlightPlan, fly, fly_session};
-pub use judge::{Decision, Judge, Reason, Rule, Situation};
-pub use limiter::{Limit, Limiter};
+pub use check::{CandidateCost, SchedulerCheck};
+pub use disk_regions::DiskRegions;
+pub use flight::{FlightPlan, FlightResult, fly, fly_session};
+pub use judge::{DecisionReason, Rule};
 pub use objective::Objective;
 pub use oracle::oracle;
 pub use pilot::{Pilot, PilotConfig};
 pub use redcap_flight::{fly_redcap, is_window_over, simulate};
 pub use redcap_pilot::{RedcapCheck, RedcapPilot};
-pub use regions::Regions;
-pub use rig::{Rig, Trial};

@@ -12,9 +12,10 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// The thesis' total service time (GF 4.2): the sum of the times from insertion into the scheduler's queue to completion.
-    /// Waiting is part of it, so idling of a scheduler shows. A request that its process would have inserted, had it not slept
-    /// for a tag, counts from then: the thesis' kernel has no tags of the device, for which `none` lets processes sleep.
+    /// The thesis' total service time (GF 4.2): the sum of the times from insertion into the scheduler's queue to
+    /// completion. It includes waiting, so a scheduler's idling shows. If its process slept for a tag, a request counts
+    /// from when the process would have inserted it otherwise: the thesis' kernel has no tags that a process could
+    /// sleep for.
     #[default]
     ServiceTime,
     /// The time the disk is busy with the requests.
@@ -25,13 +26,13 @@ pub enum Objective {
     Throughput,
     /// Jain's index of the processes' throughput.
     Fairness,
-    /// The time that processes wait: each response weighted by the criticality of the request (Ganger ch. 2 and 7: a mean
-    /// over all requests misleads).
+    /// The time that processes wait: each response weighted by the criticality of the request (Ganger ch. 2 and 7: a
+    /// mean over all requests misleads).
     BlockedTime,
 }
 
 impl Objective {
-    /// All of them, by name.
+    /// The names of all objectives.
     pub const NAMES: [&'static str; 6] = ["service-time", "busy-time", "p99", "throughput", "fairness", "blocked-time"];
 
     /// Whether the cost is a time of the disk or of processes, so that the time of a change can be added.
@@ -44,20 +45,20 @@ impl Objective {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Costing {
     pub(crate) objective: Objective,
-    /// Of the response of a time-limited request, the share for which somebody waits.
+    /// The share of a time-limited request's response for which a process waits.
     pub(crate) lateness: f64,
 }
 
 impl From<Objective> for Costing {
-    /// Where nothing is known of the time limits, one half of the response counts: the middle.
+    /// Where nothing is known of the time limits, one half of the response counts.
     fn from(objective: Objective) -> Self {
         Self { objective, lateness: 0.5 }
     }
 }
 
 impl Costing {
-    /// The share of a response for which somebody waits (Ganger 3.1). A time-limited request delays its process only if it is
-    /// late.
+    /// The share of a response for which a process waits (Ganger 3.1). A time-limited request delays its process only
+    /// if it is late.
     fn weight(self, criticality: Criticality) -> f64 {
         match criticality {
             Criticality::TimeCritical => 1.0,
@@ -71,7 +72,8 @@ impl Costing {
         matches!(self.objective, Objective::ServiceTime | Objective::P99 | Objective::BlockedTime)
     }
 
-    /// The cost of these responses, each with the criticality of its request; `None` where more is needed to tell.
+    /// The cost of these responses, each with the criticality of its request; `None` where the responses alone do not
+    /// determine it.
     pub(crate) fn of_responses(self, responses: impl Iterator<Item = (Nanos, Criticality)>) -> Option<f64> {
         match self.objective {
             Objective::ServiceTime => Some(responses.map(|(response, _)| response.as_secs_f64()).sum()),
@@ -102,8 +104,8 @@ impl Costing {
         }
     }
 
-    /// The measured cost of `records`, in order of arrival, by this objective. `None` if a record lacks a time that the
-    /// objective needs. O(n log n).
+    /// The measured cost of `records`, in order of arrival, by this objective. `None` if a record has no value for a
+    /// time that the objective needs. O(n log n).
     pub(crate) fn measured(self, records: &[TraceRecord]) -> Option<f64> {
         let spans = || records.iter().filter_map(|r| Some((r, r.completion?)));
         let start = records.first()?.arrival;
@@ -140,7 +142,7 @@ impl Costing {
         match self.objective {
             Objective::BusyTime => Some(outcome.service.as_secs_f64()),
             Objective::BlockedTime => Some(self.weight(outcome.criticality) * outcome.response.as_secs_f64()),
-            // For P99 and throughput the response time is only the nearest thing to a share.
+            // For P99 and throughput the response time only approximates a share.
             Objective::ServiceTime | Objective::P99 | Objective::Throughput => Some(outcome.response.as_secs_f64()),
             Objective::Fairness => None,
         }

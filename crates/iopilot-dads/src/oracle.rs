@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 
 /// Runs `workload` with foresight. At the start of each interval every candidate is tried from the exact state of that
-/// moment. The one that completes most requests in the interval goes on; of equals, the one whose requests waited least.
-/// Changes take no time except for draining. The method is greedy, so it gives no bound: the best choice for an interval
-/// need not be the best for the whole run. Returns the report and the scheduler of each interval.
+/// moment. The candidate that completes the most requests in the interval is kept; ties go to the one whose requests
+/// waited least. Changes take no time except for draining. The method is greedy, so it gives no bound: the best choice
+/// for an interval need not be the best for the whole run. Returns the report and the scheduler of each interval.
 ///
 /// # Errors
 /// Where a setting is not accepted, the workload does not fit the disk, or a run gets stuck.
@@ -43,7 +43,7 @@ pub fn oracle(
             })
             .collect();
         let tried = tried.into_iter().collect::<Result<Vec<_>, _>>()?;
-        // Of equals, the first wins.
+        // The first wins a tie.
         let best = tried.into_iter().reduce(|a, b| if b.0 < a.0 { b } else { a });
         let Some((_, session, going)) = best else {
             return Err(InputError::new("candidates", "", "at least one scheduler").into());

@@ -1,22 +1,23 @@
-//! [`Patience`]: how many windows a change must rest on.
+//! [`Patience`]: how many windows of evidence a change needs.
 
-/// After so many times the windows that a change must rest on, without one, half as many are enough.
+/// After this many times the required windows without a change, the requirement is halved.
 const CALM: u32 = 16;
-/// The most windows that are asked for.
+/// The largest requirement, in windows.
 const MOST: u32 = 64;
 
-/// How many windows a change must rest on. One, as long as changes last.
+/// How many windows of evidence a change needs: one, as long as changes last.
 ///
-/// A decision comes after the windows that it rests on, so it follows a load that changes late by as many. Where it is taken
-/// back before twice as many have passed, it was wrong for as long as it was right. Then more must show it: the load
-/// goes to and fro faster than it can be followed, and what is best for all of it is to be found.
+/// A decision comes after the windows that it is based on, so it follows a change of the load that many windows late. A
+/// change that is taken back before twice as many windows have passed was wrong for as long as it was right. The
+/// requirement then doubles: the load alternates faster than the setting can follow, so the setting that is best
+/// overall is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience<K> {
     windows: u32,
-    /// Windows since the last change, and what was before it.
+    /// Windows since the last change, and the setting before it.
     since: u32,
     before: Option<K>,
-    /// Windows since then, or since fewer were asked for.
+    /// Windows since the last change, or since the requirement was last halved.
     calm: u32,
 }
 
@@ -25,7 +26,7 @@ impl<K: PartialEq> Patience<K> {
         Self { windows: 1, since: 0, before: None, calm: 0 }
     }
 
-    /// How many windows a change must rest on, after another window.
+    /// Counts a window. Returns how many windows of evidence a change needs now.
     pub(crate) fn window(&mut self) -> u32 {
         (self.since, self.calm) = (self.since.saturating_add(1), self.calm + 1);
         if self.calm >= CALM * self.windows {
@@ -47,7 +48,7 @@ impl<K: PartialEq> Patience<K> {
 mod tests {
     use super::*;
 
-    /// How many windows are asked for after changes to these, each so many windows after the one before.
+    /// The requirement after changes to these settings, each so many windows after the one before.
     fn asked(changes: &[(u32, char)]) -> u32 {
         let (mut patience, mut now) = (Patience::new(), 'a');
         let mut asked = 1;
@@ -62,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_are_taken_back_soon_must_rest_on_more() {
+    fn a_change_that_is_soon_taken_back_doubles_the_requirement() {
         assert_eq!(asked(&[(1, 'b'), (2, 'a')]), 2);
-        assert_eq!(asked(&[(1, 'b'), (3, 'a')]), 1, "that one has paid");
+        assert_eq!(asked(&[(1, 'b'), (3, 'a')]), 1, "that change has lasted");
         assert_eq!(asked(&[(1, 'b'), (1, 'c'), (1, 'd')]), 1, "forward");
         assert_eq!(asked(&[(1, 'b'), (1, 'a'), (1, 'b'), (1, 'a')]), 8);
         let restless: Vec<_> = (0..100).map(|n| (1, if n % 2 == 0 { 'b' } else { 'a' })).collect();
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn in_calm_fewer_are_enough() {
+    fn the_requirement_falls_while_nothing_changes() {
         let restless = [(1, 'b'), (1, 'a'), (1, 'b')];
         let after = |windows| asked(&[&restless[..], &[(windows, 'b')]].concat());
         assert_eq!([after(63), after(64), after(95), after(96)], [4, 2, 2, 1]);

@@ -4,7 +4,7 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::{Dependencies, TraceRecord};
 use iopilot_workload::{Arrival, SourceHandle};
 
-/// How far an access pattern that is no stream moves on each time, in sectors: past what a disk's cache holds.
+/// How far an access pattern that is no stream moves in each round, in sectors: beyond what a disk's cache holds.
 const APART: i64 = 64 << 11;
 
 /// One request of a process' pattern.
@@ -34,7 +34,7 @@ pub(crate) struct ProcessPattern {
     pub(crate) waits: bool,
 }
 
-/// The processes of a window, as far as the window and the requests before it show.
+/// The processes of a window, as the window and the requests before it show them.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowPattern {
     pub(crate) processes: Vec<ProcessPattern>,
@@ -56,7 +56,7 @@ pub(crate) struct KnownRequests<'a> {
     pub(crate) place: &'a [Option<usize>],
     /// When the window began.
     pub(crate) since: Nanos,
-    /// How many requests are under way at its end, of which there are no records.
+    /// How many requests are in flight at its end, of which there are no records.
     pub(crate) pending: usize,
 }
 
@@ -100,8 +100,8 @@ impl WindowPattern {
             let pattern = ProcessPattern { process, pause, step: step(&of), waits: presence.waits, requests };
             processes.push((pattern, presence));
         }
-        // A process that was not seen towards the end either does something else, or waits for a request that is under way.
-        // The latter are taken to be as many as there are such requests.
+        // A process that was not seen towards the end either does something else, or waits for a request in flight. As
+        // many processes are assumed to wait as there are requests in flight.
         let mut gone: Vec<&mut Presence> =
             processes.iter_mut().map(|(_, presence)| presence).filter(|presence| presence.is_gone()).collect();
         gone.sort_by_key(|presence| presence.went);
@@ -118,7 +118,7 @@ impl WindowPattern {
         Self { processes, capacity, waited, span: until.since(since) }
     }
 
-    /// The requests that nobody waits for, by their index in the window.
+    /// The requests that no process waits for, by their index in the window.
     pub(crate) fn in_background(&self) -> impl Iterator<Item = usize> {
         let requests = self.processes.iter().flat_map(|process| &process.requests);
         requests.filter(|request| !request.blocking).map(|request| request.record)

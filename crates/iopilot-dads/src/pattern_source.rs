@@ -17,10 +17,10 @@ struct Process {
     refused: u32,
     /// When it issues its next request; `None` while it waits.
     due: Option<Nanos>,
-    /// Whether it slept for a tag, and what it issues since is late for that; and when its last request was ready.
+    /// Whether it slept for a tag, so that its requests since then are late; and when its last request was ready.
     held_back: bool,
     ready: Nanos,
-    /// The requests it waits for that it has issued in all.
+    /// How many of the requests that it has issued are ones that it waits for.
     blocking: usize,
 }
 
@@ -32,14 +32,14 @@ pub(crate) struct PatternSource<'a> {
     by_id: HashMap<ProcessId, usize>,
     /// When each process issues its next request. It may hold entries that were replaced, but never at the front.
     ///
-    /// Not an [`EventQueue`](iopilot_block::EventQueue): processes that are due at one time go in the order of the window,
-    /// not of insertion, and results depend on that.
+    /// Not an [`EventQueue`](iopilot_block::EventQueue): processes that are due at one time go in the order of the
+    /// window, not of insertion, and results depend on that.
     due: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// For each handle: the index of the process, and the index of the request in its pattern.
     issued: Vec<(u32, u32)>,
     /// For each handle: when its process would have issued it, had it not slept for a tag.
     ready: Vec<Nanos>,
-    /// For each process: when what it waits for was complete.
+    /// For each process: when the requests that it waits for were complete.
     completions: Vec<Vec<Nanos>>,
     /// Whether the source has ended.
     over: bool,
@@ -99,8 +99,8 @@ impl<'a> PatternSource<'a> {
         state.due = due;
     }
 
-    /// Ends the source. Returns, for each handle, the index of its request in the window, and when its process would have
-    /// issued it, had it not slept for a tag.
+    /// Ends the source. Returns, for each handle, the index of its request in the window, and when its process would
+    /// have issued it, had it not slept for a tag.
     pub(crate) fn end(&mut self) -> Vec<(usize, Nanos)> {
         self.over = true;
         self.due.clear();
@@ -108,8 +108,8 @@ impl<'a> PatternSource<'a> {
         self.issued.iter().map(record).zip(self.ready.iter().copied()).collect()
     }
 
-    /// When process `p` would have issued its next request, which it issues at `at`, had it not slept for a tag. It is the
-    /// same rule as that of [`ready_times`](crate::tag_waits::ready_times).
+    /// When process `p` would have issued its next request, which it issues at `at`, had it not slept for a tag. The
+    /// rule is that of [`ready_times`](crate::tag_waits::ready_times).
     fn next_ready(&mut self, p: usize, at: Nanos) -> Nanos {
         let process = &self.pattern.processes[p];
         let state = &mut self.processes[p];

@@ -1,14 +1,15 @@
 //! [`Pilot`]: collects, tries, decides (GF 4.4.1), check after check.
 
 use crate::change_cost::ChangeCost;
-use crate::check::{CandidateCost, Check};
+use crate::check::{CandidateCost, SchedulerCheck};
 use crate::confidence::confidence;
 use crate::degradation::DegradationDetector;
 use crate::explanation::explain;
-use crate::judge::{Decision, Judge, Reason, Rule, Situation};
+use crate::judge::{ChangeJudge, Decision, DecisionReason, Rule, Situation};
 use crate::objective::Objective;
-use crate::rig::{Rig, Trial, TrialMode};
 use crate::smoothed_costs::SmoothedCosts;
+use crate::trial::Trial;
+use crate::trial_runner::{TrialMode, TrialRunner};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
@@ -23,7 +24,8 @@ pub struct PilotConfig {
     pub candidates: Vec<SchedulerSpec>,
     /// The scheduler in use at the start: an index of `candidates`.
     pub initial: usize,
-    /// The administrator's scheduler: an index of `candidates`. The pilot returns to it after too many changes in a row.
+    /// The administrator's scheduler: an index of `candidates`. The pilot returns to it after too many changes in a
+    /// row.
     pub default: usize,
     /// What makes one scheduler better than another.
     pub objective: Objective,
@@ -31,16 +33,16 @@ pub struct PilotConfig {
     pub rule: Rule,
     /// What a change takes on an idle disk.
     pub change_fixed: Nanos,
-    /// Whether a change that made things worse is taken back. The scheduler is then barred for as many checks as release
-    /// a pinned default.
+    /// Whether a change that made things worse is taken back. The scheduler is then barred for as many checks as
+    /// release a pinned default.
     pub revert: bool,
     /// Whether a scheduler that learns is reinstalled after it has degraded: at three checks in a row it cost more than
     /// twice what its own trial does, which starts with nothing learned. Only extended trials can show that.
     pub renew: bool,
-    /// How many requests a check may simulate, over all candidates. Of a larger window only the last requests are tried.
-    /// `None` means all.
+    /// How many requests a check may simulate, over all candidates. Of a larger window only the last requests are
+    /// tried. `None` means all.
     pub budget: Option<u64>,
-    /// A window with fewer requests is tried in an extended trial ([`Rig::with_min_requests`]), and the windows before
+    /// A window with fewer requests is tried in an extended trial, and the windows before
     /// count, too. With 0, as in the thesis, each window is tried once, alone.
     pub trial_requests: u64,
 }
@@ -49,8 +51,8 @@ pub struct PilotConfig {
 #[derive(Clone, Debug)]
 pub struct Pilot<D> {
     config: PilotConfig,
-    rig: Rig<D>,
-    judge: Judge,
+    runner: TrialRunner<D>,
+    judge: ChangeJudge,
     change_cost: ChangeCost,
     current: usize,
     /// The last change, until a check has seen the outcome.
@@ -58,7 +60,7 @@ pub struct Pilot<D> {
     /// For how many more checks each candidate is left out, after a change to it was taken back.
     barred: Vec<u32>,
     /// The state before the last check.
-    before: Option<(usize, Judge, DegradationDetector)>,
+    before: Option<(usize, ChangeJudge, DegradationDetector)>,
     /// With extended trials: the costs smoothed over windows.
     smoothed: Option<SmoothedCosts>,
     /// How many windows in a row were short because processes came or went.
@@ -79,13 +81,15 @@ struct LastChange {
     missed: u32,
 }
 
-/// A change is taken back after it has not paid for itself at this many checks in a row: a scheduler may need time to adapt.
+/// A change is taken back after it has not paid for itself at this many checks in a row: a scheduler may need time to
+/// adapt.
 const PATIENCE: u32 = 3;
 
-/// The first windows in a row in which processes come or go decide nothing. From this many on, that is what the load is like.
+/// The first consecutive windows in which processes come or go are not decided on. From this many on, coming and going
+/// is a part of the load.
 const UNSETTLED: u32 = 3;
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug)]
 struct Outcome {
     from: usize,
@@ -125,8 +129,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             return Err(InputError::new("candidates", other.to_string(), expected));
         }
         Ok(Self {
-            rig: Rig::new(device, run).with_min_requests(config.trial_requests.min(max_requests(&config))),
-            judge: Judge::new(config.rule),
+            runner: TrialRunner::new(device, run).with_min_requests(config.trial_requests.min(max_requests(&config))),
+            judge: ChangeJudge::new(config.rule),
             change_cost: ChangeCost::new(config.change_fixed),
             current: config.initial.min(config.candidates.len() - 1),
             last: None,
@@ -146,31 +150,34 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
 
     /// Replaces the model that candidates are tried on, by one that has learned.
     pub fn replace_model(&mut self, device: D) {
-        self.rig.replace(device);
+        self.runner.replace(device);
     }
 
-    /// The model that candidates are tried on, for it to learn from the real disk between two checks (GF 4.3.1, "Dynamic
-    /// behavior").
+    /// The model that candidates are tried on, for it to learn from the real disk between two checks (GF 4.3.1,
+    /// "Dynamic behavior").
     pub fn model_mut(&mut self) -> &mut D {
-        self.rig.device_mut()
+        self.runner.device_mut()
     }
 
-    /// Notes how many requests processes keep in flight, as an observer of them says ([`Rig::tell_in_flight`]).
+    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler
+    /// in use lets them sleep for the device's tags.
     pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
-        self.rig.tell_in_flight(in_flight);
+        self.runner.tell_in_flight(in_flight);
     }
 
-    /// Notes how late time-limited requests have been ([`Rig::tell_lateness`]).
+    /// Notes how late time-limited requests have been: the share of their responses for which a process
+    /// waited. `None` keeps the last known share; before there is one, one half counts.
     pub fn tell_lateness(&mut self, lateness: Option<f64>) {
-        self.rig.tell_lateness(lateness);
+        self.runner.tell_lateness(lateness);
     }
 
-    /// Notes whether the cache above the block layer is in use ([`Rig::tell_redcap_active`]).
+    /// Notes whether the cache above the block layer is in use.
     pub fn tell_redcap_active(&mut self, active: bool) {
-        self.rig.tell_redcap_active(active);
+        self.runner.tell_redcap_active(active);
     }
 
-    /// Notes that somebody else installed candidate `to`. The pilot no longer waits for the outcome of its own last change.
+    /// Notes that somebody else installed candidate `to`. The pilot no longer waits for the outcome of its own last
+    /// change.
     ///
     /// # Panics
     /// Where there is no such candidate.
@@ -204,8 +211,8 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// `pending` requests are inside the disk and its queue. The caller carries out the decision.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
-    pub fn check(&mut self, records: &[TraceRecord], pending: usize, at: Nanos) -> Result<Check, SimError> {
+    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck.
+    pub fn check(&mut self, records: &[TraceRecord], pending: usize, at: Nanos) -> Result<SchedulerCheck, SimError> {
         let collected = records.len() as u64;
         let records = &records[collected.saturating_sub(max_requests(&self.config)) as usize..];
         self.before = Some((self.current, self.judge.clone(), self.degradation));
@@ -216,7 +223,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         let degraded = self.degraded(&seen);
         let judged = self.judged_costs(&seen, records);
         let decision = match unsettled {
-            true => Decision::Keep(Reason::Unsettled),
+            true => Decision::Keep(DecisionReason::Unsettled),
             false => self.decide(&seen, &judged),
         };
         let scheduler = self.current().to_string();
@@ -228,7 +235,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
             self.change_to(to, &reason, &judged, seen.error);
         }
         let decision = self.current().to_string();
-        Ok(Check {
+        Ok(SchedulerCheck {
             at_s: at.as_secs_f64(),
             requests: collected,
             tried: records.len() as u64,
@@ -250,16 +257,16 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// Tries all candidates on `records`, and compares what was measured with the trial of the scheduler in use.
     fn evaluate(&mut self, records: &[TraceRecord], pending: usize) -> Result<Evaluation, SimError> {
         let objective = self.config.objective;
-        let trials = self.rig.try_all(records, pending, &self.config.candidates, self.current, objective)?;
+        let trials = self.runner.try_all(records, pending, &self.config.candidates, self.current, objective)?;
         let costs = trials.iter().map(|trial| trial.cost).collect();
         let present = trials.get(self.current);
         let each = present.map_or(Nanos::ZERO, |t| Nanos::from_millis_f64(t.report.service_ms.mean));
         let change_time = self.change_cost.estimate(pending, each);
-        let measured = self.rig.measured(records, objective);
+        let measured = self.runner.measured(records, objective);
         let error = measured.zip(present).filter(|(m, _)| *m > 0.0).map(|(m, t)| t.cost / m - 1.0);
         let change = match objective.is_time() {
             true => change_time.as_secs_f64(),
-            // As a share of the time that the check looks back on.
+            // As a share of the window's time.
             false => present.map_or(0.0, |t| t.cost * change_time.as_secs_f64() / t.window_s.max(1e-9)),
         };
         Ok(Evaluation { trials, costs, measured, error, change_time, change })
@@ -285,7 +292,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
 impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// Whether this window decides nothing, because processes came or went in it.
     fn is_unsettled(&mut self) -> bool {
-        let short = self.rig.mode() == TrialMode::ShortReplay;
+        let short = self.runner.mode() == TrialMode::ShortReplay;
         self.unsettled = if short { (self.unsettled + 1).min(UNSETTLED) } else { 0 };
         (1..UNSETTLED).contains(&self.unsettled)
     }
@@ -293,7 +300,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// How many times its trial's cost the scheduler in use costs, where it has degraded and may be reinstalled.
     fn degraded(&mut self, seen: &Evaluation) -> Option<f64> {
         let learns = self.config.candidates[self.current].info().features.learns;
-        let can_show = self.config.renew && self.rig.mode() == TrialMode::Extended && learns;
+        let can_show = self.config.renew && self.runner.mode() == TrialMode::Extended && learns;
         let (measured, trial) = seen.measured.zip(seen.trials.get(self.current)).filter(|_| can_show)?;
         self.degradation.check(measured, trial.cost, 2.0 * seen.change).then(|| measured / trial.cost)
     }
@@ -301,7 +308,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// The costs to decide on: smoothed over windows after extended trials, else those of this window.
     fn judged_costs(&mut self, seen: &Evaluation, records: &[TraceRecord]) -> Vec<f64> {
         match &mut self.smoothed {
-            Some(smoothed) if self.rig.mode() == TrialMode::Extended && !seen.costs.is_empty() => {
+            Some(smoothed) if self.runner.mode() == TrialMode::Extended && !seen.costs.is_empty() => {
                 let learns = self.config.candidates[self.current].info().features.learns;
                 smoothed.update(&seen.costs, (self.current, learns), seen.measured, records)
             }
@@ -309,33 +316,36 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         }
     }
 
-    /// The scheduler to use from here on. Where the rule would keep the one in use, it may be reinstalled because it has
-    /// `degraded`, or the last change may be taken back. `last` is that change before this check.
+    /// The scheduler to use from here on. Where the rule would keep the one in use, it may be reinstalled because it
+    /// has `degraded`, or the last change may be taken back. `last` is that change before this check.
     fn correct(
         &mut self,
         decision: Decision,
         degraded: Option<f64>,
         outcome: Option<Outcome>,
         last: Option<LastChange>,
-    ) -> (usize, Reason) {
+    ) -> (usize, DecisionReason) {
         let current = self.current;
         let reason = match decision {
             Decision::Change { to, reason } => return (to, reason),
             Decision::Keep(
-                reason @ (Reason::Best | Reason::TooSmall { .. } | Reason::NotSure { .. } | Reason::ModelOff { .. }),
+                reason @ (DecisionReason::Best
+                | DecisionReason::TooSmall { .. }
+                | DecisionReason::NotSure { .. }
+                | DecisionReason::ModelOff { .. }),
             ) => reason,
             Decision::Keep(reason) => return (current, reason),
         };
         if let Some(times) = degraded {
             self.degradation.reinstalled();
-            // It gets time to show its worth before the change to it is taken back.
+            // The reinstalled scheduler gets a new chance before the change to it is taken back.
             self.last = last.map(|last| LastChange { missed: 0, ..last });
-            return (current, Reason::Astray { times });
+            return (current, DecisionReason::Degraded { times });
         }
         match outcome.filter(|o| self.config.revert && o.take_back) {
             Some(o) => {
                 self.barred[current] = self.judge.rule().quiet_checks + 1;
-                (o.from, Reason::Undelivered { promised: o.promised, measured: o.gain })
+                (o.from, DecisionReason::Undelivered { promised: o.promised, measured: o.gain })
             }
             None => (current, reason),
         }
@@ -347,11 +357,11 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         });
     }
 
-    /// Takes candidate `to` for the scheduler in use, and waits for the outcome.
-    fn change_to(&mut self, to: usize, reason: &Reason, judged: &[f64], error: Option<f64>) {
+    /// Makes candidate `to` the scheduler in use; later checks see the outcome.
+    fn change_to(&mut self, to: usize, reason: &DecisionReason, judged: &[f64], error: Option<f64>) {
         let promised = judged.get(to).map_or(0.0, |cost| 1.0 - cost / judged[self.current]);
         // A change that is taken back has no outcome to wait for.
-        let taken_back = matches!(reason, Reason::Undelivered { .. });
+        let taken_back = matches!(reason, DecisionReason::Undelivered { .. });
         let change = LastChange { from: self.current, promised, error: error.unwrap_or(0.0), missed: 0 };
         self.last = (!taken_back).then_some(change);
         self.current = to;

@@ -1,4 +1,5 @@
-//! `rig`: a REDCAP cache that is turned on and off by trials in virtual time, as the autopilot changes schedulers (GF ch. 5).
+//! `adaptive`: a REDCAP cache that is turned on and off by trials in virtual time, as the autopilot changes schedulers
+//! (GF ch. 5).
 
 use crate::redcap_pilot::RedcapPilot;
 use iopilot_block::{Nanos, Op};
@@ -10,21 +11,21 @@ use iopilot_sim::{
 };
 use iopilot_workload::{Source, Workload};
 
-/// From one decision to the next, at most.
+/// The longest window.
 const LONGEST: Nanos = Nanos::from_secs(2);
-/// The same at least, and the requests that are enough for a decision by then: under load, what does harm soon ends.
+/// The shortest window, and the requests that it then needs. Under load, a harmful setting thus ends soon.
 const SHORTEST: Nanos = Nanos::from_millis(250);
 const ENOUGH: usize = 64;
-/// From one look at the window to the next.
+/// The time between two looks at the window.
 const LOOK: Nanos = Nanos::from_millis(50);
 
-/// Whether a window of such a length, with so many requests, is to be decided on.
+/// Whether a window of this length and this many requests is over, and to be decided on.
 pub fn is_window_over(length: Nanos, requests: usize) -> bool {
     length >= LONGEST || length >= SHORTEST && requests >= ENOUGH
 }
 
-/// Runs `session`, whose cache is decided from outside, to its end. The session must not have begun and must keep its log
-/// ([`iopilot_sim::RunConfig::log`]).
+/// Runs `session` to its end. The pilot turns its cache on and off. The session must not have begun and must keep its
+/// log ([`iopilot_sim::RunConfig::log`]).
 ///
 /// # Errors
 /// Where the run gets stuck.
@@ -74,7 +75,7 @@ where
     Ok(report)
 }
 
-/// As [`iopilot_sim::simulate`], also where the machine has a cache with the algorithm `rig`. The model of its trials is the
+/// As [`iopilot_sim::simulate`], but also for a machine whose cache has the algorithm `adaptive`. Its trials run on the
 /// machine's own device.
 ///
 /// # Errors

@@ -1,15 +1,16 @@
-//! [`RedcapPilot`]: decides how a REDCAP cache is used, by trials in virtual time.
+//! [`RedcapPilot`]: decides how a REDCAP cache is used, by trials in virtual time: the algorithm `adaptive`.
 
 use crate::cache_setting::CacheSetting;
 use crate::cache_sizes::SizeTrials;
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::confidence::confidence;
+use crate::disk_regions::DiskRegions;
 use crate::evidence::{Evidence, PLANS, TriedWindow};
 use crate::objective::Objective;
 use crate::patience::Patience;
 use crate::region_gains::RegionGains;
-use crate::regions::Regions;
-use crate::rig::{Rig, Trial, TrialDisk};
+use crate::trial::Trial;
+use crate::trial_runner::{TrialDisk, TrialRunner};
 use iopilot_block::Op;
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
@@ -18,33 +19,36 @@ use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
 use std::sync::Arc;
 
-/// A window with fewer reads decides nothing.
+/// A window with fewer reads is not decided on.
 const LEAST: usize = 32;
-/// A change must surely save this share of the cost.
+/// A change must certainly save this share of the cost.
 const LEAST_GAIN: f64 = 0.01;
-/// Other segments, this share: what the cache holds is dropped…
+/// A change of the segments drops what the cache holds, so it must save this share…
 const LEAST_GAIN_OF_SIZES: f64 = 0.05;
-/// …and be so sure in one trial.
+/// …with this confidence in one trial.
 const SURE: f64 = 0.95;
-/// A cache of half the size costs no more than this share more.
+/// A cache of half the size is as good if it costs at most this share more.
 const EQUAL: f64 = 0.001;
 
-/// Decides how a cache is used. It begins off: nothing is risked before it was tried. Each window of requests is replayed,
-/// with the causes of the requests, on a model of the disk: without the cache, with it, and with it for those regions of the
-/// disk where it has saved time in the windows before ([`RedcapSpec::regions`]). What the windows say is pooled. Several of
-/// them are replayed at once with other segments ([`RedcapSpec::resize`]). A trial begins with
-/// what the cache would hold, had it been used by that plan all the time: what the trial of the window before has left. The disk,
-/// too, is as that trial has left it: its own cache reads ahead for those who read without a cache above it.
+/// Decides how a cache is used. The cache starts off, because nothing has been tried yet.
 ///
-/// The trials count what processes waited for and what nobody waited for alike: the total service time (GF 4.2).
+/// Each window of requests is replayed with its dependencies on a model of the disk: without the cache, with it, and
+/// with it only for the regions where it saved time in earlier windows ([`RedcapSpec::regions`]). The results of
+/// several windows are pooled. Other segments are tried on several windows at once ([`RedcapSpec::resize`]).
+///
+/// A trial continues from the last trial of the same plan. The cache holds what that trial left, as if it had been used
+/// by this plan all the time. The disk is in the state that it left, too: without a cache above, the disk's own cache
+/// reads ahead.
+///
+/// The cost of a trial is the total service time of all requests, whether or not a process waits for them (GF 4.2).
 #[derive(Clone, Debug)]
 pub struct RedcapPilot<D> {
     scheduler: SchedulerSpec,
     /// The cache, always on.
     cache: RedcapSpec,
-    rig: Rig<D>,
-    /// The virtual disk for trials of several windows together.
-    size_rig: Rig<D>,
+    runner: TrialRunner<D>,
+    /// Runs the trials of several windows together.
+    size_runner: TrialRunner<D>,
     sizes: SizeTrials,
     setting: CacheSetting,
     gains: RegionGains,
@@ -52,19 +56,19 @@ pub struct RedcapPilot<D> {
     patience: Patience<Kind>,
     /// What the cache of each plan held at the end of its last trial.
     contents: [Option<Arc<Contents>>; PLANS],
-    /// The virtual disk of each plan.
+    /// The simulated disk of each plan.
     disks: [TrialDisk<D>; PLANS],
 }
 
-/// The ways to use the cache that each window is tried with. Two of them may come to the same.
+/// The plans for the cache that each window is tried with. Two plans may be the same setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     Off,
     /// On for the whole disk.
     Everywhere,
-    /// On for the regions of the setting in use, or of that before it was turned off.
+    /// On for the regions of the setting in use; while the cache is off, of the last setting in use.
     Kept,
-    /// On for the regions where the last windows say that it saves time.
+    /// On for the regions where it saved time in the last windows.
     Learned,
 }
 
@@ -72,23 +76,25 @@ impl Plan {
     const ALL: [Self; PLANS] = [Self::Off, Self::Everywhere, Self::Kept, Self::Learned];
 }
 
-/// Whether a setting has the cache on, and whether it is for a part of the disk: a change back to such a setting is taken back.
+/// Whether a setting has the cache on, and whether for a part of the disk only. A change back to the kind before counts
+/// as taken back.
 type Kind = (bool, bool);
 
 fn kind(setting: &CacheSetting) -> Kind {
     (setting.active, setting.active && setting.regions.any_off())
 }
 
-/// A decision, and what it was made on.
+/// A decision, and the costs that it is based on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedcapCheck {
-    /// The total service time of the window with the cache, in seconds: as it is to be used, or, if it is not to be, at its best.
+    /// The total service time of the window with the cache, in seconds: by the chosen plan, or by the best one if the
+    /// cache is to be off.
     pub with_s: f64,
     /// The same without it.
     pub without_s: f64,
     /// The same with a cache that is on everywhere.
     pub everywhere_s: f64,
-    /// The same as the cache was used before this decision.
+    /// The same by the plan in use before this decision.
     pub before_s: f64,
     /// How the cache is to be used.
     pub setting: CacheSetting,
@@ -97,15 +103,15 @@ pub struct RedcapCheck {
 }
 
 impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
-    /// For the cache `spec` above a disk of `capacity` sectors that `model` models, under `scheduler`.
+    /// A pilot for the cache `spec` above a disk of `capacity` sectors, which `model` simulates, under `scheduler`.
     pub fn new(spec: &RedcapSpec, model: D, scheduler: &SchedulerSpec, config: &RunConfig, capacity: u64) -> Self {
-        let regions = Regions::new(spec.regions, capacity);
+        let regions = DiskRegions::new(spec.regions, capacity);
         Self {
             scheduler: scheduler.clone(),
             cache: RedcapSpec { algorithm: Algorithm::Always, ..spec.clone() },
-            rig: Rig::new(model.clone(), config),
+            runner: TrialRunner::new(model.clone(), config),
             disks: std::array::from_fn(|_| TrialDisk::new(model.clone())),
-            size_rig: Rig::new(model, config),
+            size_runner: TrialRunner::new(model, config),
             sizes: SizeTrials::new(spec),
             gains: RegionGains::new(&regions),
             evidence: Evidence::default(),
@@ -120,24 +126,24 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         &self.setting
     }
 
-    /// Replaces the model by one that has learned. What trials on the old one showed still counts.
+    /// Replaces the model by one that has learned more. The evidence of trials on the old one is kept.
     pub fn replace_model(&mut self, model: D) {
         self.disks = std::array::from_fn(|_| TrialDisk::new(model.clone()));
-        self.rig.replace(model.clone());
-        self.size_rig.replace(model);
+        self.runner.replace(model.clone());
+        self.size_runner.replace(model);
     }
 
-    /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests under way after
-    /// them. `None` for a window of fewer than 32 reads.
+    /// Decides on `records`, the requests of the last window in order of arrival, with `pending` requests in flight
+    /// after them. `None` for a window of fewer than 32 reads.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
+    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck.
     pub fn check(&mut self, records: &[TraceRecord], pending: usize) -> Result<Option<RedcapCheck>, SimError> {
         if records.iter().filter(|record| record.op == Op::Read).count() < LEAST {
             return Ok(None);
         }
         let settings = self.settings();
-        // Each different setting is tried once: the plans that are tried, and of each plan, which trial is its own.
+        // Each distinct setting is tried once. `tried` holds the plans to try, `place` the trial of each plan.
         let mut tried: Vec<usize> = Vec::with_capacity(PLANS);
         let mut place = [0; PLANS];
         for (plan, setting) in settings.iter().enumerate() {
@@ -148,15 +154,15 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         }
         let current = if self.setting.active { Plan::Kept } else { Plan::Off };
         let learns = self.setting.regions.states().len() > 1;
-        // Of the first two, off and on everywhere, regions are learned.
+        // The gains of regions are learned from the first two trials: off, and on everywhere.
         let candidate = |(n, plan): (usize, &usize)| {
             let contents = self.contents[*plan].clone();
-            Candidate { keeps_disk: learns && n < 2, ..self.candidate(&settings[*plan], contents) }
+            TrialCandidate { keeps_disk: learns && n < 2, ..self.candidate(&settings[*plan], contents) }
         };
-        let candidates: Vec<Candidate> = tried.iter().enumerate().map(candidate).collect();
+        let candidates: Vec<TrialCandidate> = tried.iter().enumerate().map(candidate).collect();
         let disks: Vec<TrialDisk<D>> = tried.iter().map(|plan| self.disks[*plan].clone()).collect();
         let in_use = place[current as usize];
-        let trials = self.rig.try_on(&disks, records, pending, &candidates, in_use, Objective::ServiceTime)?;
+        let trials = self.runner.try_on(&disks, records, pending, &candidates, in_use, Objective::ServiceTime)?;
         let (trials, disks): (Vec<Trial>, Vec<TrialDisk<D>>) = trials.into_iter().unzip();
         if disks.len() == tried.len() {
             self.disks = place.map(|n| disks[n].clone());
@@ -178,7 +184,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         let resized = match self.try_sizes(records, pending) {
             Ok(resized) => resized,
             Err(e) => {
-                // The caller carries out nothing.
+                // After an error the caller carries out nothing.
                 (self.setting, self.evidence) = (old, Evidence::default());
                 return Err(e);
             }
@@ -193,9 +199,9 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         }))
     }
 
-    /// Notes what the trials of a window show. `place` says which of them is whose.
-    fn note(&mut self, candidates: &[Candidate], trials: &[Trial], place: [usize; PLANS]) {
-        let reused = |(candidate, trial): (&Candidate, &Trial)| match (&candidate.contents, &trial.contents) {
+    /// Adds the trials of a window to the evidence. `place` is the trial of each plan.
+    fn note(&mut self, candidates: &[TrialCandidate], trials: &[Trial], place: [usize; PLANS]) {
+        let reused = |(candidate, trial): (&TrialCandidate, &Trial)| match (&candidate.contents, &trial.contents) {
             (Some(before), Some(after)) => (before.len(), after.reused(before)),
             _ => (0, 0),
         };
@@ -208,7 +214,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         self.contents = place.map(|n| trials[n].contents.clone());
     }
 
-    /// The plan that surely saves most against the `current` one, if any; else that one.
+    /// The plan that certainly saves the most over the `current` one; the current one if there is none.
     fn choose(&mut self, current: Plan, place: [usize; PLANS]) -> Plan {
         let windows = self.patience.window();
         let is_filled = current == Plan::Off;
@@ -218,7 +224,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         better.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(current, |(plan, _)| plan)
     }
 
-    /// Uses the cache by `plan`, which is `setting`. Returns how it was used before.
+    /// Adopts `plan`, whose setting is `setting`. Returns the setting before.
     fn adopt(&mut self, plan: Plan, setting: &CacheSetting) -> CacheSetting {
         if plan != Plan::Off {
             self.evidence.rename(Plan::Kept as usize, plan as usize);
@@ -229,7 +235,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         std::mem::replace(&mut self.setting, setting.clone())
     }
 
-    /// Tries other segments, once there are enough requests. Whether the cache is to have others.
+    /// Tries other segments, once there are enough requests. Returns whether the segments change.
     fn try_sizes(&mut self, records: &[TraceRecord], pending: usize) -> Result<bool, SimError> {
         let geometry = self.setting.geometry;
         let Some(records) = self.sizes.add(records, geometry) else { return Ok(false) };
@@ -237,15 +243,16 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         let off = CacheSetting { active: false, ..self.setting.clone() };
         let mut settings = vec![off, with(geometry)];
         settings.extend(self.sizes.others(geometry).into_iter().map(with));
-        // A larger one may be of use also where this one was too small.
+        // A larger cache may also help in regions where this one was too small.
         let everywhere = |geometry| CacheSetting { regions: self.setting.regions.all_on(), ..with(geometry) };
         settings.extend(self.sizes.double(geometry).filter(|_| self.setting.regions.any_off()).map(everywhere));
         let half = self.sizes.half(geometry).map(|_| settings.len());
         settings.extend(self.sizes.half(geometry).map(with));
         let candidate = |setting: &CacheSetting| self.candidate(setting, self.sizes.contents(setting));
-        let candidates: Vec<Candidate> = settings.iter().map(candidate).collect();
+        let candidates: Vec<TrialCandidate> = settings.iter().map(candidate).collect();
         let current = usize::from(self.setting.active);
-        let trials = self.size_rig.try_candidates(&records, pending, &candidates, current, Objective::ServiceTime)?;
+        let trials =
+            self.size_runner.try_candidates(&records, pending, &candidates, current, Objective::ServiceTime)?;
         self.sizes.keep(settings.iter().zip(trials.iter().map(|trial| &trial.contents)));
         let [_, same, ..] = &trials[..] else { return Ok(false) };
         let is_as_good = |half: &usize| trials[*half].cost <= (1.0 + EQUAL) * same.cost;
@@ -256,7 +263,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         let winner = winner.map(|winner| settings[winner].clone());
         let changes = self.sizes.won(winner.as_ref().map(|setting| setting.geometry));
         if let Some(setting) = winner.filter(|_| changes) {
-            // What was learned of the old segments says nothing of these.
+            // The evidence of the old segments does not apply to these.
             self.gains = RegionGains::new(&setting.regions);
             self.evidence = Evidence::default();
             let contents = self.sizes.contents(&setting);
@@ -278,14 +285,14 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
         })
     }
 
-    fn candidate(&self, setting: &CacheSetting, contents: Option<Arc<Contents>>) -> Candidate {
+    fn candidate(&self, setting: &CacheSetting, contents: Option<Arc<Contents>>) -> TrialCandidate {
         let off = if setting.active { setting.regions.off() } else { Vec::new() };
         let redcap = setting.active.then(|| RedcapSpec { geometry: setting.geometry, cap: None, ..self.cache.clone() });
-        Candidate { off, contents, ..Candidate::new(self.scheduler.clone(), redcap) }
+        TrialCandidate { off, contents, ..TrialCandidate::new(self.scheduler.clone(), redcap) }
     }
 }
 
-/// The cheapest trial of those of other segments that are surely cheaper than what is in use; else that one.
+/// The cheapest of the trials that are certainly cheaper than the `current` one; that one if there is none.
 fn best(trials: &[Trial], current: usize) -> usize {
     let (old, share) = (&trials[current], 1.0 - LEAST_GAIN_OF_SIZES);
     let is_better = |new: &Trial| new.cost < share * old.cost && is_sure(old, new, share);
@@ -293,7 +300,7 @@ fn best(trials: &[Trial], current: usize) -> usize {
     better.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map_or(current, |(n, _)| n)
 }
 
-/// Whether `new` surely costs less than `share` of what `old` does.
+/// Whether `new` costs less than `share` of `old`, with the confidence [`SURE`].
 fn is_sure(old: &Trial, new: &Trial, share: f64) -> bool {
     let (Some(old), Some(new)) = (&old.shares, &new.shares) else { return false };
     confidence(old, new, share).is_some_and(|sure| sure >= SURE)

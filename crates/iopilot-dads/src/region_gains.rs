@@ -1,14 +1,14 @@
 //! [`RegionGains`]: what a cache has saved in each part of the disk.
 
-use crate::regions::Regions;
+use crate::disk_regions::DiskRegions;
 use iopilot_block::{Lba, Nanos, Op};
 use iopilot_trace::TraceRecord;
 
-/// What counts of a window when the next one is over: half of it is forgotten after three.
+/// Each window multiplies the weight of the older ones by this: after three it is a half.
 const DECAY: f64 = 0.8;
-/// Neighbours count as so many requests of a group itself.
+/// The neighbours of a group weigh as much as this many reads of its own.
 const NEIGHBOURS: f64 = 8.0;
-/// A group changes where that saves this share of its time.
+/// A group is switched if that saves this share of its time.
 const LEAST: f64 = 0.01;
 
 /// What is known of one group.
@@ -16,9 +16,9 @@ const LEAST: f64 = 0.01;
 struct Group {
     /// Reads of the workload.
     reads: f64,
-    /// The time of the disk for them without the cache, in seconds.
+    /// The disk's time for them without the cache, in seconds.
     time: f64,
-    /// How much less that is with the cache, prefetches included.
+    /// The disk's time saved with the cache, prefetches included, in seconds.
     saved: f64,
 }
 
@@ -31,7 +31,7 @@ impl Group {
         })
     }
 
-    /// The same as if it had so many reads.
+    /// The same gains, scaled to this many reads.
     fn of_reads(self, reads: f64) -> Self {
         let share = if self.reads > 0.0 { reads / self.reads } else { 0.0 };
         Self { reads: share * self.reads, time: share * self.time, saved: share * self.saved }
@@ -40,23 +40,23 @@ impl Group {
 
 /// What a cache has saved in each group, over the last windows.
 ///
-/// Each group has the time that the disk was busy with its own requests, and its prefetches are among them. The responses of
-/// its readers would not do: a prefetch that is of no use delays whoever comes next, often the reader of another group.
+/// A group is charged the time that the disk was busy with its own requests, prefetches included. Response times would
+/// mislead: a useless prefetch delays the next request, which often belongs to another group.
 ///
-/// A group with few reads goes by its neighbours: files that are read alike lie near each other.
+/// A group with few reads follows its neighbours: files with similar access patterns lie near each other.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionGains {
     groups: Vec<Group>,
 }
 
 impl RegionGains {
-    /// Nothing is known of `regions`.
-    pub(crate) fn new(regions: &Regions) -> Self {
+    /// Starts with no knowledge of `regions`.
+    pub(crate) fn new(regions: &DiskRegions) -> Self {
         Self { groups: vec![Group::default(); regions.states().len()] }
     }
 
-    /// Learns from a window: the requests of the disk without a cache, and with one that is on everywhere. O(n log n).
-    pub(crate) fn learn(&mut self, regions: &Regions, without: &[TraceRecord], with: &[TraceRecord]) {
+    /// Learns from a window: the disk's requests without a cache, and with one that is on everywhere. O(n log n).
+    pub(crate) fn learn(&mut self, regions: &DiskRegions, without: &[TraceRecord], with: &[TraceRecord]) {
         let groups = &mut self.groups;
         groups.iter_mut().for_each(|group| *group = group.of_reads(DECAY * group.reads));
         for (lba, seconds) in read_times(without) {
@@ -73,8 +73,9 @@ impl RegionGains {
         }
     }
 
-    /// `regions` as the last windows say. Where nothing is known of a group and of its neighbours, it stays as it is.
-    pub(crate) fn applied(&self, regions: &Regions) -> Regions {
+    /// `regions`, with each group switched by its gains in the last windows. A group stays as it is while nothing is
+    /// known of it and its neighbours.
+    pub(crate) fn applied(&self, regions: &DiskRegions) -> DiskRegions {
         let at = |n: usize| self.groups.get(n).copied().unwrap_or_default();
         let is_on = |(n, &on): (usize, &bool)| {
             let before = n.checked_sub(1).map(at).unwrap_or_default();
@@ -86,8 +87,8 @@ impl RegionGains {
     }
 }
 
-/// For each read, how long the disk was busy with it, in seconds: from when it was issued, or when the one before it was
-/// complete.
+/// For each read, how long the disk was busy with it, in seconds: from its issue or from the completion before it,
+/// whichever is later.
 fn read_times(records: &[TraceRecord]) -> Vec<(Lba, f64)> {
     let times = |r: &TraceRecord| Some((r.issue?, r.completion?, r.op, r.lba));
     let mut served: Vec<_> = records.iter().filter_map(times).collect();
@@ -119,8 +120,8 @@ mod tests {
         (0..count).map(read).collect()
     }
 
-    fn applied(count: u64, windows: &[(Vec<TraceRecord>, Vec<TraceRecord>)]) -> Regions {
-        let regions = Regions::new(count as u32, count * 512);
+    fn applied(count: u64, windows: &[(Vec<TraceRecord>, Vec<TraceRecord>)]) -> DiskRegions {
+        let regions = DiskRegions::new(count as u32, count * 512);
         let mut gains = RegionGains::new(&regions);
         for (without, with) in windows {
             gains.learn(&regions, without, with);
@@ -134,14 +135,14 @@ mod tests {
         assert_eq!(
             applied(4, std::slice::from_ref(&loses)).states(),
             [false, false, true, true],
-            "the next one goes by it"
+            "its neighbour follows it"
         );
         let gains = (reads(1, 40, 5), reads(1, 40, 1));
         assert_eq!(applied(4, &[loses, gains]).states(), [false, true, true, true]);
     }
 
     #[test]
-    fn a_group_with_few_reads_goes_by_its_neighbours() {
+    fn a_group_with_few_reads_follows_its_neighbours() {
         let both = |own: u64| {
             let window = |ms: [u64; 2]| [reads(1, own, ms[0]), reads(2, 100, ms[1])].concat();
             applied(4, &[(window([5, 5]), window([8, 2]))])

@@ -1,9 +1,9 @@
 //! [`ReplayTrial`]: a window that is replayed once.
 
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::objective::Costing;
-use crate::rig::{Trial, Tried};
 use crate::tag_waits::ready_times;
+use crate::trial::{Trial, Tried};
 use iopilot_block::{InputError, Nanos, ProcessId};
 use iopilot_device::Device;
 use iopilot_sim::{RequestOutcome, RunConfig};
@@ -24,8 +24,8 @@ pub(crate) struct ReplayTrial {
 }
 
 impl ReplayTrial {
-    /// A replay of `records`, a window that began at `since`. `correct` corrects their dependencies, and says which slept for a
-    /// tag. O(n log n).
+    /// A replay of `records`, a window that began at `since`. `correct` corrects their dependencies, and says which
+    /// slept for a tag. O(n log n).
     ///
     /// # Errors
     /// Where the dependencies of the records cannot be inferred.
@@ -61,7 +61,7 @@ impl ReplayTrial {
     pub(crate) fn trial<D: Device>(
         &self,
         device: D,
-        candidate: &Candidate,
+        candidate: &TrialCandidate,
         config: &RunConfig,
         start: Nanos,
         costing: Costing,
@@ -84,8 +84,7 @@ impl ReplayTrial {
         Ok((Trial { report, cost, shares, window_s, disk, contents }, device, clock))
     }
 
-    /// Lets the responses of requests that were held back by a process that `slept` for a tag begin when they would have
-    /// arrived.
+    /// Counts responses from when each request would have arrived, had its process not `slept` for a tag.
     fn count_from_readiness(&self, outcomes: &mut [RequestOutcome], slept: &HashSet<SourceHandle>) {
         if slept.is_empty() || outcomes.len() != self.dependencies.len() {
             return;
@@ -115,7 +114,7 @@ pub(crate) fn from_zero(records: &[TraceRecord], start: Nanos) -> Vec<TraceRecor
     records.iter().map(moved).collect()
 }
 
-/// A source that starts later, and notes behind which requests their processes slept for a tag.
+/// A source that starts later. It notes after which requests their processes slept for a tag.
 struct Observed<S> {
     source: S,
     by: Nanos,

@@ -6,13 +6,14 @@ use std::collections::HashSet;
 
 /// The mean becomes exponential after this many windows: the last one always counts for at least a quarter.
 const WINDOWS: u32 = 4;
-/// The variance of a candidate's log cost between windows of [`FEW`] requests, assumed until more windows have shown it.
-/// That of larger windows is smaller in proportion.
+/// The variance of a candidate's log cost between windows of [`FEW`] requests, assumed until more windows have shown
+/// it. That of larger windows is smaller in proportion.
 const VARIANCE: f64 = 0.01;
 const FEW: f64 = 256.0;
 
-/// The candidates' costs, relative to each other, averaged over the windows in which the same processes were at work. One
-/// window is not enough: a second holds few requests, and a scheduler such as `bfq` can settle into one of several states.
+/// The candidates' costs, relative to each other, averaged over the windows in which the same processes were at work.
+/// One window is not enough: a second holds few requests, and a scheduler such as `bfq` can settle into one of several
+/// states.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SmoothedCosts {
     /// The mean log cost of each candidate, relative to the mean over all candidates, and its variance between windows.
@@ -30,10 +31,10 @@ pub(crate) struct SmoothedCosts {
 impl SmoothedCosts {
     /// Adds a window and returns the smoothed costs, on the scale of this window.
     ///
-    /// The scheduler in use, `current`, gets its predicted cost. If it `learns`, it gets less where it was `measured` to cost
-    /// less: each trial starts with nothing learned, while the real scheduler has adapted. (Where it does not learn, the model is
-    /// off, for all alike.) The others get one standard error more than their mean, so that a change is made only for a gain
-    /// beyond the noise.
+    /// The scheduler in use, `current`, gets its predicted cost. If it `learns`, it gets less where it was `measured`
+    /// to cost less: each trial starts with nothing learned, while the real scheduler has adapted. (If it does not
+    /// learn, the model is wrong, and equally so for all candidates.) The others get one standard error more than their
+    /// mean, so that a change is made only for a gain beyond the noise.
     pub(crate) fn update(
         &mut self,
         costs: &[f64],

@@ -1,15 +1,15 @@
 //! Waiting for tags: which requests slept for one, how many more their processes held back, and since when.
 //!
-//! Under `none` a request needs a tag of the device before it is anything to the block layer. A process that keeps 64
-//! requests in flight on a device of depth 4 sleeps in its fifth submission, so five are seen. The other 59 wait, too: they
-//! count, and another scheduler, which has tags of its own, would see them.
+//! Under `none` a request needs a tag of the device before the block layer sees it. A process that keeps 64 requests in
+//! flight on a device of depth 4 sleeps in its fifth submission, so five are seen. The other 59 wait, too, so they
+//! count. A scheduler with tags of its own would see them.
 
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::{Dependencies, TraceRecord};
 use std::collections::BTreeMap;
 
-/// The requests in flight that a process is taken to keep where its tags were never enough and nobody knows better. If it
-/// keeps fewer, that is seen, and remembered, under the first scheduler with tags of its own.
+/// The requests in flight that are assumed of a process that always ran out of tags, if nothing else is known. A
+/// smaller number is seen, and remembered, under the first scheduler with tags of its own.
 const ASSUMED: u32 = 32;
 /// The least requests of a process that show how it issues them.
 const ENOUGH: usize = 16;
@@ -17,7 +17,7 @@ const ENOUGH: usize = 16;
 /// How many requests processes keep in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InFlight {
-    /// As an observer of the processes says.
+    /// As an observer of the processes reports.
     told: BTreeMap<ProcessId, u32>,
     /// As seen under a scheduler with tags of its own.
     seen: BTreeMap<ProcessId, u32>,
@@ -27,20 +27,20 @@ pub(crate) struct InFlight {
 const REMEMBERED: usize = 4096;
 
 impl InFlight {
-    /// Notes what an observer of the processes says, instead of what it said before.
+    /// Replaces the last report of the observer of the processes.
     pub(crate) fn tell(&mut self, told: BTreeMap<ProcessId, u32>) {
         self.told = told;
     }
 
-    /// Corrects `dependencies`, whose requests `slept` for a tag of the device or not. If the scheduler of the recording had
-    /// tags of its own (`slept` is `None`), what processes keep in flight is remembered instead.
+    /// Corrects `dependencies`, whose requests `slept` for a tag of the device or not. If the scheduler of the
+    /// recording had tags of its own (`slept` is `None`), what processes keep in flight is remembered instead.
     pub(crate) fn correct(&mut self, dependencies: &mut Dependencies, slept: Option<&[bool]>) {
         for p in 0..dependencies.processes() as u32 {
             let requests = dependencies.requests_of(p);
             let Some(&first) = requests.first().filter(|_| requests.len() >= ENOUGH) else { continue };
             let process = dependencies.process(first);
             let limits = || requests.iter().map(|&i| dependencies.outstanding_limit(i));
-            // One that waits for all of its requests now and then is not held back by tags alone.
+            // A process that sometimes waits for all of its requests is not held back by tags alone.
             let never_empty = 10 * limits().filter(|&limit| limit > 0).count() >= 9 * requests.len();
             match slept {
                 None if never_empty => {
@@ -82,8 +82,8 @@ fn most_at_once(issues: &[Nanos], completions: &[Nanos]) -> usize {
     most
 }
 
-/// Which of `records`, of a scheduler without tags of its own, slept for a tag of the device: a completion that came after
-/// their arrival let them in, and with them as many requests were at the device as ever. O(n log n).
+/// Which of `records` slept for a tag of the device, under a scheduler without tags of its own. A completion after its
+/// arrival admitted such a request, and with it the device was as full as it ever was. O(n log n).
 pub(crate) fn slept(records: &[TraceRecord]) -> Vec<bool> {
     let (issues, completions) = at_device(records);
     let most = most_at_once(&issues, &completions);
@@ -97,8 +97,8 @@ pub(crate) fn slept(records: &[TraceRecord]) -> Vec<bool> {
     records.iter().map(|r| slept(r).unwrap_or(false)).collect()
 }
 
-/// How many requests the device takes at once, if most of `records` slept for one of its tags: it was full then. What the
-/// kernel shows as its limit may be another number. O(n log n).
+/// How many requests the device takes at once, if most of `records` slept for one of its tags: it was full then. What
+/// the kernel shows as its limit may be another number. O(n log n).
 pub(crate) fn depth_of_full_device(records: &[TraceRecord]) -> Option<u32> {
     let (issues, completions) = at_device(records);
     let sleeps = slept(records).iter().filter(|slept| **slept).count();
@@ -106,8 +106,8 @@ pub(crate) fn depth_of_full_device(records: &[TraceRecord]) -> Option<u32> {
     is_full.then(|| u32::try_from(most_at_once(&issues, &completions)).unwrap_or(u32::MAX))
 }
 
-/// `records` of a scheduler without tags of its own, where a submission returns once its request is at the device. The
-/// inference takes that time from the insertion.
+/// `records` of a scheduler without tags of its own, with the issue as the insertion. There a submission returns once
+/// its request is at the device, and the inference takes that time from the insertion.
 pub(crate) fn inserted_when_issued(records: &[TraceRecord]) -> Vec<TraceRecord> {
     let inserted = |r: &TraceRecord| TraceRecord {
         inserted: r.inserted.or(r.issue.filter(|_| r.merged != Some(true))),
@@ -117,7 +117,7 @@ pub(crate) fn inserted_when_issued(records: &[TraceRecord]) -> Vec<TraceRecord> 
 }
 
 /// When each request would have arrived, had its process not `slept` for a tag in an earlier submission. Requests that
-/// nobody waits for arrive when they do. The requests have these times of arrival and completion. O(n log n).
+/// no process waits for keep their arrival. `arrival` and `completion` are the times of the requests. O(n log n).
 pub(crate) fn ready_times(
     dependencies: &Dependencies,
     slept: impl Fn(u32) -> bool,
@@ -164,7 +164,8 @@ mod tests {
     fn saturated(in_flight: u64, count: u64) -> Vec<TraceRecord> {
         let mut records: Vec<TraceRecord> = Vec::new();
         for n in 0..count {
-            // The submission before returned when it had its tag, and a process with all its requests in flight waits for one.
+            // The submission before returned when it had its tag. A process with all its requests in flight waits for
+            // one of them.
             let back = n.checked_sub(in_flight).map_or(0, |m| records[m as usize].completion.unwrap().0 + 1000);
             let arrival = records.last().map_or(0, |r| r.issue.unwrap().0 + 1000).max(back);
             let tag = n.checked_sub(4).map_or(0, |m| records[m as usize].completion.unwrap().0 + 5000);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_behind_a_sleeper_for_a_tag_waits_too() {
+    fn requests_behind_a_sleeper_for_a_tag_wait_too() {
         let records = saturated(64, 640);
         let slept = slept(&records);
         assert!(slept[..4].iter().all(|slept| !slept) && slept[4..].iter().all(|slept| *slept));
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_assumed_until_it_is_seen() {
+    fn an_unknown_number_in_flight_is_assumed_until_it_is_seen() {
         let records = saturated(8, 640);
         let slept = slept(&records);
         let mut in_flight = InFlight::default();

@@ -1,4 +1,4 @@
-//! `rig` on simulated disks.
+//! `adaptive` on simulated disks.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -40,7 +40,7 @@ fn run(load: &Workload, redcap: &str) -> RunReport {
 }
 
 #[test]
-fn by_region_a_cache_serves_those_who_gain_and_leaves_the_others_alone() {
+fn by_region_a_cache_serves_the_processes_that_gain_and_no_others() {
     let load = workload("mixture", &format!("{STRIDED}{LOOKUPS}"), &machine());
     let [off, always, undivided] =
         ["off", "64x128k,algorithm=always", "64x128k,regions=1"].map(|redcap| run(&load, redcap).response_ms.mean);
@@ -79,11 +79,11 @@ fn where_the_cache_hardly_helps_it_neither_costs_nor_flaps() {
     let machine = machine();
     for reads in [3, 12, 100, 400] {
         let load = in_turn(&machine, reads);
-        let [off, always, rig] = ["off", "64x128k,algorithm=always", "64x128k"].map(|redcap| run(&load, redcap));
-        let seconds = [off.elapsed_s, always.elapsed_s, rig.elapsed_s];
+        let [off, always, adaptive] = ["off", "64x128k,algorithm=always", "64x128k"].map(|redcap| run(&load, redcap));
+        let seconds = [off.elapsed_s, always.elapsed_s, adaptive.elapsed_s];
         assert!(seconds[1] > 1.03 * seconds[0], "phases of {reads}: always on costs: {seconds:?}");
         assert!(seconds[2] < 1.01 * seconds[0], "phases of {reads}: {seconds:?}");
-        let changes = rig.redcap.unwrap().state.len() - 1;
+        let changes = adaptive.redcap.unwrap().state.len() - 1;
         assert!(changes <= 8, "phases of {reads}: {changes} changes");
     }
 }

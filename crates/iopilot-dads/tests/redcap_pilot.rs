@@ -1,10 +1,10 @@
-//! What `rig` decides, on windows made by hand.
+//! What `adaptive` decides, on windows made by hand.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_dads::{RedcapCheck, RedcapPilot};
 use iopilot_catalogue::AnyDevice;
+use iopilot_dads::{RedcapCheck, RedcapPilot};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, RunOptions};
@@ -15,7 +15,7 @@ use rand_pcg::Pcg64Mcg;
 /// Reads in a window.
 const READS: u64 = 64;
 
-/// A pilot, and the windows that it has had.
+/// A pilot, and the number of its windows so far.
 struct Flown {
     pilot: RedcapPilot<AnyDevice>,
     windows: u64,
@@ -47,7 +47,7 @@ impl Flown {
         self.pilot.check(&records, 0).unwrap().unwrap()
     }
 
-    /// As many windows of `load`; in which of them the cache was turned on or off.
+    /// Runs this many windows of `load`. Returns those in which the cache was turned on or off.
     fn changes(&mut self, windows: u64, mut load: impl FnMut() -> Vec<u64>) -> Vec<u64> {
         let mut changes = Vec::new();
         for n in 0..windows {
@@ -65,14 +65,14 @@ fn at_random(random: &mut Pcg64Mcg) -> Vec<u64> {
     (0..READS).map(|_| random.random_range(0..25_000_000) * 8).collect()
 }
 
-/// A file that is read backwards, on from where it was read last.
+/// A file that is read backwards, from where the last read ended.
 fn backwards(from: &mut u64) -> Vec<u64> {
     *from -= 8 * READS;
     (1..=READS).rev().map(|n| *from + 8 * n).collect()
 }
 
-/// Reads at random. Behind half of them, the two or three blocks before are read, the last first: each costs a turn of the disk
-/// without a cache. That is as much as prefetches of 32 KiB cost.
+/// Reads at random. After half of them, the two or three blocks before are read, the last first. Without a cache, each
+/// costs a turn of the disk. That is as much as prefetches of 32 KiB cost.
 fn neither_nor(random: &mut Pcg64Mcg) -> Vec<u64> {
     let mut sectors = Vec::new();
     while sectors.len() < READS as usize {
@@ -83,7 +83,8 @@ fn neither_nor(random: &mut Pcg64Mcg) -> Vec<u64> {
     sectors
 }
 
-/// At random places, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them, and one of 256 KiB all four.
+/// At random places, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them, and one of
+/// 256 KiB all four.
 fn sparse(random: &mut Pcg64Mcg) -> Vec<u64> {
     let mut sectors = Vec::new();
     while sectors.len() < READS as usize {
@@ -149,11 +150,11 @@ fn a_change_of_size_may_turn_it_on() {
         }
         assert!(!check.setting.active && check.setting.geometry.to_string() == "256x32k", "{check:?}");
     };
-    // The trial of other segments, not that of the cache as it is: it was off, and changes both.
+    // The trial of other segments decided this, not that of the present cache: it was off, and both change.
     assert!(check.setting.active && check.changes, "{check:?}");
     assert_eq!(check.setting.geometry.to_string(), "32x256k");
     assert!(check.everywhere_s > check.without_s, "with short segments it is of no use: {check:?}");
-    // Twice what makes eight seconds, as each window lasts one.
+    // Twice the windows of eight seconds, as each window lasts one second.
     assert!((16..=20).contains(&windows), "after {windows} windows");
     assert_eq!(flown.changes(50, || sparse(&mut random)), [0; 0], "it stays on");
 }

@@ -1,7 +1,9 @@
 //! [`seeds`]: small inputs that are right, to begin with: what is shipped, cut short, and one or two of every format.
 
 use iopilot_block::Nanos;
-use iopilot_catalogue::{Catalogue, DeviceSpec, DiskSpec, HitLimit, SimulatedCacheModel, TableForm, TableModel, TableSpec, Training};
+use iopilot_catalogue::{
+    Catalogue, DeviceSpec, DiskSpec, HitLimit, SimulatedCacheModel, TableForm, TableModel, TableSpec, Training,
+};
 use iopilot_device::{ConstantDevice, Synchronous};
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::{Format, ReadOptions, TraceReader, TraceRecord, TraceWriter};

@@ -1,7 +1,7 @@
 //! [`PageCache`]: the pages of files and the metadata blocks in memory.
 
 use crate::file_call::FileId;
-use iopilot_block::{PageCacheReport, Lru};
+use iopilot_block::{Lru, PageCacheReport};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;

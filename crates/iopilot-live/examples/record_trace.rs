@@ -1,5 +1,5 @@
 //! Records a trace of a block device while a command runs: `record_trace /dev/X -o FILE.parquet -- COMMAND...`, as
-//! `iopilot trace record` does, for those who build this crate alone.
+//! `iopilot trace record` does, for a build of this crate alone.
 
 use iopilot_live::{RecordOptions, RecordSummary, record};
 use iopilot_trace::{Format, TraceWriter};

@@ -1,10 +1,11 @@
 //! [`Capture`]: the requests that reach a live block device.
 //!
-//! There are two backends. The *BPF* one counts in the kernel and reports one record for each request. The *tracefs* one
-//! reads the kernel's own trace events from a private instance, and works where BPF programs may not be loaded. Both need
-//! root, neither needs anything installed, and both report the same: a request is a bio, as it was before merging. It
-//! arrives with `block_bio_queue`, which exists under every scheduler.
+//! There are two backends. The *BPF* one counts in the kernel and reports one record for each request. The *tracefs*
+//! one reads the kernel's own trace events from a private instance, and works where BPF programs may not be loaded.
+//! Both need root, neither needs anything installed, and both report the same: a request is a bio, as it was before
+//! merging. It arrives with `block_bio_queue`, which exists under every scheduler.
 
+mod clock;
 mod correlate;
 mod device;
 mod ebpf;
@@ -17,11 +18,11 @@ pub use options::{Backend, CaptureOptions, Delivery};
 pub use tracefs::mount::TracefsMount;
 
 use crate::LiveError;
-use device::Device;
+use clock::now;
+use device::CapturedDevice;
 use ebpf::Ebpf;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,17 +30,17 @@ use tracefs::Tracefs;
 
 /// How long later requests wait for an earlier one that has not completed.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// How long a pausing capture waits for requests under way.
+/// How long a pausing capture waits for requests in flight.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Captures the requests to a block device as they happen.
 ///
-/// Dropping it, also by a panic, removes everything from the kernel. A tracefs instance that a killed process left is removed
-/// by the next capture; BPF programs end with their process.
+/// Dropping it, also by a panic, removes everything from the kernel. A tracefs instance that a killed process left is
+/// removed by the next capture; BPF programs end with their process.
 #[derive(Debug)]
 pub struct Capture {
     source: Source,
-    device: Device,
+    device: CapturedDevice,
     note: Option<String>,
     /// Requests without a completion that [`Capture::poll`] left out.
     given_up: u64,
@@ -51,7 +52,7 @@ pub struct Capture {
 enum Intake {
     /// All.
     Open,
-    /// Those that had arrived by then.
+    /// Requests that had arrived by then.
     Closing(Instant),
     /// None: it costs nothing in the kernel.
     Closed,
@@ -77,7 +78,7 @@ impl Capture {
     /// # Errors
     /// As [`Capture::start`].
     pub fn with_patience(options: &CaptureOptions, patience: Nanos) -> Result<Self, LiveError> {
-        let device = Device::of(&options.device)?;
+        let device = CapturedDevice::of(&options.device)?;
         tracefs::tidy();
         let (kb, delivery) = (options.buffer_kb, options.delivery);
         let tracefs =
@@ -106,13 +107,13 @@ impl Capture {
     }
 
     /// Why the BPF backend could not be used.
-    pub fn note(&self) -> Option<&str> {
+    pub(crate) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Appends the requests that have completed to `out`: all of them, in order of completion; or in order of arrival, each once all before
-    /// it have completed as well, or been given up: after 2 s, unless told otherwise ([`Delivery`]). Their times count from the first
-    /// request ever, or from the start. Does not wait: to be called every 10 to 100 ms, lest the kernel's buffers overflow.
+    /// Appends the requests that have completed to `out`, in the order of [`Delivery`]. In order of arrival, a request
+    /// follows once all before it have completed or been given up, by default after 2 s. Times count from the first
+    /// request ever, or from the start. Does not wait. Call it every 10 to 100 ms, or the kernel's buffers overflow.
     ///
     /// # Errors
     /// [`LiveError::Unplugged`] where the device is gone; others where the kernel's buffers cannot be read.
@@ -152,8 +153,9 @@ impl Capture {
         }
     }
 
-    /// Ignores requests that arrive from now on until [`Capture::resume`]. Polling still returns those that had arrived, for up to
-    /// 200 ms. After that it [is paused](Capture::is_paused), and costs the users of the device nothing.
+    /// Ignores requests that arrive from now on until [`Capture::resume`]. Polling still returns those that had
+    /// arrived, for up to 200 ms. After that it [is paused](Capture::is_paused), and costs the users of the device
+    /// nothing.
     ///
     /// # Errors
     /// If the kernel does not detach a program.
@@ -219,8 +221,8 @@ impl Capture {
         self.given_up + skipped
     }
 
-    /// Events so far for which the kernel's buffers had no room. Do not trust what was captured around them: requests or
-    /// completions are missing.
+    /// Events so far for which the kernel's buffers had no room. Do not trust what was captured around them: requests
+    /// or completions are missing.
     pub fn lost_events(&self) -> u64 {
         match &self.source {
             Source::Ebpf(ebpf) => ebpf.lost_events(),
@@ -245,7 +247,7 @@ impl Capture {
     }
 }
 
-/// Why neither BPF nor tracefs can be used for `device`. Missing rights are all that there is to say of both.
+/// Why neither BPF nor tracefs can be used for `device`. Missing rights are reported alone.
 fn neither(bpf: LiveError, tracefs: LiveError, device: &Path) -> LiveError {
     match (bpf, tracefs) {
         (LiveError::NotPermitted(_), LiveError::NotPermitted(_) | LiveError::NoTracefs(_))
@@ -253,12 +255,6 @@ fn neither(bpf: LiveError, tracefs: LiveError, device: &Path) -> LiveError {
         (LiveError::NotPermitted(_), tracefs) => tracefs,
         (bpf, tracefs) => LiveError::Bpf(format!("{}; and {tracefs}", bpf.to_string().trim_start_matches("BPF: "))),
     }
-}
-
-/// The clock that events are stamped with.
-fn now() -> Nanos {
-    let t = clock_gettime(ClockId::Monotonic);
-    Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 #[cfg(test)]

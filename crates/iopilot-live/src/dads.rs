@@ -1,8 +1,8 @@
 //! The autopilot on live disks: captures what reaches them, lets [`iopilot_dads`] decide, and changes their schedulers.
 //!
-//! Each disk has two threads. One captures requests and changes the scheduler; the other simulates, so that capturing goes on
-//! meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the next start
-//! undoes them, from a [`Journal`].
+//! Each disk has two threads. One captures requests and changes the scheduler; the other simulates, so that capturing
+//! goes on meanwhile. All changes are undone at the end, also after an error, a panic or a signal. After `kill -9` the
+//! next start undoes them, from a journal.
 
 mod audit;
 mod autopilot;
@@ -18,10 +18,10 @@ mod process_queues;
 mod status;
 mod window;
 
-pub use audit::{Audit, Event};
 pub use autopilot::{BUDGET, FlightOptions, Model};
-pub use control::{SOCKET, ask};
+pub use control::ask;
 pub use daemon::{Daemon, DaemonOptions};
-pub use journal::{Journal, RUNTIME_FOLDER, Recovery, recover};
+pub(crate) use journal::Journal;
+pub use journal::{RUNTIME_FOLDER, Recovery, recover};
 pub(crate) use pilot_thread::{Simulators, simulators};
 pub use status::{CheckSummary, DiskStatus, Phase, Status};

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Describes the system and the disk at `path`, or the disk that the partition at `path` is on. What the kernel does not
-/// show is left out.
+/// Describes the system and the disk at `path`, or the disk that the partition at `path` is on. What the kernel does
+/// not show is left out.
 ///
 /// # Errors
 /// Where `path` is no block device.
@@ -54,7 +54,7 @@ fn attributes(folder: &Path) -> BTreeMap<String, String> {
 /// The model and the depth of the virtual disk whose device is called `name`.
 fn virtual_disk(name: &str) -> Option<(String, u32)> {
     let state = Path::new(VDISK_STATE);
-    // Listing makes the folder, so it is not asked where there is none.
+    // Listing would make a missing folder, so a missing one is not listed.
     let attached = if state.is_dir() { vdisk::list(state).ok()? } else { return None };
     let found = attached.into_iter().find(|disk| disk.device.file_name().is_some_and(|device| device == name));
     found.map(|disk| (disk.disk, disk.depth))

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// The user lacks the permission.
+    /// The user has no permission.
     #[error("{}: permission denied; this needs root", .0.display())]
     NotPermitted(PathBuf),
     /// The device is missing, or of the wrong kind.
@@ -50,7 +50,7 @@ pub enum LiveError {
     /// The kernel does not accept the BPF programs.
     #[error("BPF: {0}")]
     Bpf(String),
-    /// The kernel lacks a trace event, or describes it in an unknown way.
+    /// The kernel has no such trace event, or describes it in an unknown way.
     #[error("trace event {event}: {reason}")]
     Event {
         /// Its name.
@@ -92,7 +92,7 @@ pub enum LiveError {
 
 impl LiveError {
     /// The error for `source` at `path`.
-    pub fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotPermitted(path),

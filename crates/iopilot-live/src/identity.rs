@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 /// The identity of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskIdentity {
-    /// A unique, permanent identifier: the World Wide Name, else the serial number, else (as the next best) the file behind a
-    /// loop device, or the kernel's name.
+    /// A unique, permanent identifier: the World Wide Name, else the serial number, else (as the next best) the file
+    /// behind a loop device, or the kernel's name.
     pub id: String,
     /// The maker's model name; the kernel's name if that is unknown.
     pub model: String,
@@ -45,7 +45,7 @@ impl DiskIdentity {
     pub fn file_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         let id: String = self.id.trim_matches('/').chars().map(plain).collect();
-        // What tells disks apart stands at the end of most identifiers.
+        // Most identifiers differ at their end.
         let id: String = id.chars().skip(id.chars().count().saturating_sub(180)).collect();
         format!("{}-{}", id.trim_start_matches(['.', '-']), self.sectors)
     }

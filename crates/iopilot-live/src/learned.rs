@@ -10,7 +10,7 @@ use iopilot_block::{InputError, Nanos, Op, Sectors};
 use iopilot_catalogue::{AnyDevice, HitLimit, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
 use iopilot_trace::TraceRecord;
 pub(crate) use service::most_at_disk;
-use service::{Served, ServiceOrder};
+use service::{ServedRequest, ServiceOrder};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,18 @@ use std::path::{Path, PathBuf};
 const SAMPLES: u32 = 64;
 /// The least samples, and the least cells with samples, of a usable model.
 const ENOUGH: (u64, usize) = (256, 4);
-/// A read of 4 kB that takes longer misses the disk's cache (GF 4.3.1); and what each further sector may take, at 100 MB/s.
+/// A read of 4 kB that takes longer misses the disk's cache (GF 4.3.1); and what each further sector may take, at 100
+/// MB/s.
 const HIT: HitLimit = HitLimit { base: Nanos::from_millis(1), per_sector: Nanos(5_120) };
 /// On a disk that does not rotate, every read misses (GF 4.3.1).
 const NEVER_HIT: HitLimit = HitLimit { base: Nanos::ZERO, per_sector: Nanos::ZERO };
 
 /// A model learned from a live disk, busy or not.
 ///
-/// The disk serves one request at a time, in the order in which it completes them. A request's time is counted from when
-/// it was issued, or from when the one before it was complete. It has three tables (GF 4.3.1); a simulated cache, which
-/// is chosen by how well it predicts hits, says which of two a read asks. It is kept in a file of its own, which `--disk`
-/// accepts.
+/// The disk serves one request at a time, in the order in which it completes them. A request's time is counted from
+/// when it was issued, or from when the one before it was complete. It has three tables (GF 4.3.1); a simulated cache,
+/// which is chosen by how well it predicts hits, selects one of two for a read. It is kept in a file of its own, which
+/// `--disk` accepts.
 #[derive(Clone, Debug)]
 pub struct LearnedDisk {
     identity: DiskIdentity,
@@ -47,11 +48,12 @@ pub struct LearnedDisk {
 }
 
 impl LearnedDisk {
-    /// The model of the disk of `queue`, from the file at `path`; an empty one if there is no such file. The usual path is
-    /// [`DiskIdentity::state_file`].
+    /// The model of the disk of `queue`, from the file at `path`; an empty one if there is no such file. The usual path
+    /// is [`DiskIdentity::state_file`].
     ///
     /// # Errors
-    /// Where the file cannot be read, is damaged, or of another disk; or the disk is gone, or larger than tables can be.
+    /// Where the file cannot be read, is damaged, or of another disk; or the disk is gone, or larger than tables can
+    /// be.
     pub fn open(queue: &BlockQueue, path: &Path) -> Result<Self, LiveError> {
         Self::of(DiskIdentity::of(queue)?, path)
     }
@@ -60,7 +62,7 @@ impl LearnedDisk {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn given(queue: &BlockQueue, disk: &TableDisk) -> Result<Self, LiveError> {
+    pub(crate) fn given(queue: &BlockQueue, disk: &TableDisk) -> Result<Self, LiveError> {
         Ok(Self::with(DiskIdentity::of(queue)?, None, Some(disk.model())))
     }
 
@@ -88,8 +90,8 @@ impl LearnedDisk {
         Self { identity, path, tables, cache, order: ServiceOrder::default(), depth, samples, changed: false }
     }
 
-    /// Learns from a completed request of a capture; they come about in order of completion. O(log n) in those that completed
-    /// in the last 50 ms.
+    /// Learns from a completed request of a capture; they come about in order of completion. O(log n) in those that
+    /// completed in the last 50 ms.
     pub fn observe(&mut self, record: &TraceRecord) {
         let Self { order, tables, cache, samples, changed, .. } = self;
         order.take(record, |served| *changed |= learn(tables, cache, samples, served));
@@ -102,12 +104,12 @@ impl LearnedDisk {
     }
 
     /// Notes how many of `records`, a window, were at the disk at once.
-    pub fn observe_depth(&mut self, records: &[TraceRecord]) {
+    pub(crate) fn observe_depth(&mut self, records: &[TraceRecord]) {
         self.depth = self.depth.max(most_at_disk(records));
     }
 
     /// Notes that some requests were not captured, so the position of the disk before the next one is unknown.
-    pub fn captures_missed(&mut self) {
+    pub(crate) fn captures_missed(&mut self) {
         self.settle();
         self.order = ServiceOrder::default();
     }
@@ -119,16 +121,16 @@ impl LearnedDisk {
 
     /// The model; `None` until it has 256 samples in 4 cells.
     pub fn device(&mut self) -> Option<AnyDevice> {
-        self.lacks().is_none().then(|| TableDisk::new(self.model()).into())
+        self.why_incomplete().is_none().then(|| TableDisk::new(self.model()).into())
     }
 
-    /// What the model still lacks for a [device](Self::device), as a sentence for the user; `None` if it lacks nothing, as one
-    /// that was given.
-    pub fn lacks(&self) -> Option<String> {
+    /// Why there is no [device](Self::device) yet, as a sentence for the user; `None` if there is one. A given model is
+    /// always complete.
+    pub(crate) fn why_incomplete(&self) -> Option<String> {
         let filled: usize = self.tables.named().map(|(_, table)| table.coverage().filled).sum();
         let (samples, cells) = ENOUGH;
-        let lacks = self.path.is_some() && (self.samples < samples || filled < cells);
-        lacks.then(|| {
+        let is_incomplete = self.path.is_some() && (self.samples < samples || filled < cells);
+        is_incomplete.then(|| {
             format!(
                 "the model has learned from {} requests, in {filled} cells of its tables, and needs {samples} in {cells}; \
                  until then, a model for --disk comes from `iopilot disk train` or `disk probe`",
@@ -137,8 +139,8 @@ impl LearnedDisk {
         })
     }
 
-    /// Writes the file atomically, and creates its directory if needed. Writes nothing where nothing was learned. Of each cell
-    /// the mean is kept (GF 3.2.5), and the number of its samples, so that a restart weighs them as before.
+    /// Writes the file atomically, and creates its directory if needed. Writes nothing where nothing was learned. Of
+    /// each cell the mean is kept (GF 3.2.5), and the number of its samples, so that a restart weighs them as before.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -158,11 +160,12 @@ impl LearnedDisk {
 }
 
 /// Learns from a request that the disk served. Returns whether it did.
-fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, served: &Served) -> bool {
-    let Served { op: op @ (Op::Read | Op::Write), lba, sectors, start, completion, previous_end } = *served else {
+fn learn(tables: &mut TimeTables, cache: &mut CacheFit, samples: &mut u64, served: &ServedRequest) -> bool {
+    let ServedRequest { op: op @ (Op::Read | Op::Write), lba, sectors, start, completion, previous_end } = *served
+    else {
         return false;
     };
-    // A frozen clock measures nothing, and several requests may be told of at once.
+    // A frozen clock measures nothing, and several requests may be reported at once.
     if completion <= start {
         return false;
     }
@@ -209,14 +212,17 @@ mod tests {
         assert!(!path.exists(), "nothing is known yet");
         teach(&mut disk, 10);
         assert!(disk.device().is_none(), "too little");
-        let lacks = disk.lacks().unwrap();
-        assert!(lacks.contains(&format!("from {} requests", disk.samples())) && lacks.contains("256 in 4"), "{lacks}");
+        let why = disk.why_incomplete().unwrap();
+        assert!(why.contains(&format!("from {} requests", disk.samples())) && why.contains("256 in 4"), "{why}");
         teach(&mut disk, 1000);
-        assert_eq!(disk.lacks(), None);
+        assert_eq!(disk.why_incomplete(), None);
         disk.save().unwrap();
         let (mut again, samples) = (LearnedDisk::of(identity(), &path).unwrap(), disk.samples());
         let kept: u64 = disk.tables.named().map(|(_, table)| table.coverage().samples).sum();
-        assert!(again.samples() == kept && kept <= samples && again.lacks().is_none(), "a restart does not forget");
+        assert!(
+            again.samples() == kept && kept <= samples && again.why_incomplete().is_none(),
+            "a restart does not forget"
+        );
         assert!(again.device().is_some());
         let mut device = disk.device().unwrap();
         let id = RequestId::from_index(0);

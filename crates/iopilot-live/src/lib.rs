@@ -1,11 +1,12 @@
-//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual and cached ones. Deciding and
-//! simulating is done by other crates.
+//! Live Linux block devices: capturing their requests, setting their schedulers, and serving virtual and cached ones.
+//! Deciding and simulating is done by other crates. GF is González-Férez' thesis of 2012.
 
 mod block_server;
 mod capture;
 pub mod dads;
 mod describe;
 mod error;
+mod exposition;
 mod identity;
 mod learned;
 mod machine_probe;

@@ -1,8 +1,8 @@
 //! [`probe_machine`]: what this machine's CPUs add to a request, and how its block layer is set.
 //!
-//! Tasks read at random past the page cache while a capture watches. One task alone shows how long a request takes to the
-//! disk, and a completion to its task. More tasks than the disk takes show the restart of the queue; more than there are
-//! tags, how sleepers wake. Nothing is written, and no setting is changed.
+//! Tasks read at random past the page cache while a capture watches. One task alone shows how long a request takes to
+//! the disk, and a completion to its task. More tasks than the disk takes show the restart of the queue; more than
+//! there are tags, how sleepers wake. Nothing is written, and no setting is changed.
 
 mod costs;
 mod readers;
@@ -38,10 +38,11 @@ pub struct MachineProbe {
 }
 
 /// Reads the settings of the disk at `path`, and measures the machine's costs with three loads of random reads, each of
-/// `duration`. `watch` is called with what is done next.
+/// `duration`. `watch` is called with a name for each next step.
 ///
 /// # Errors
-/// Without root, for what is no disk with a request queue, and where the disk cannot be read or the kernel not be asked.
+/// Without root, where it is no disk with a request queue, and where the disk cannot be read or the kernel not be
+/// asked.
 pub fn probe_machine(path: &Path, duration: Duration, watch: &mut dyn FnMut(&str)) -> Result<MachineProbe, LiveError> {
     let block = BlockQueue::open(path)?;
     if !rustix::process::geteuid().is_root() {
@@ -82,7 +83,7 @@ fn observed(path: &Path, sectors: u64, tasks: u32, duration: Duration) -> Result
         capture.poll(&mut records)?;
     }
     capture.poll(&mut records)?;
-    // Other programs may use the disk; only what the readers did is known to wait for nothing else.
+    // Other programs may use the disk; only the readers are known to wait for nothing else.
     records.retain(|record| record.process.is_some_and(|process| ids.contains(&process.0)));
     Ok(records)
 }

@@ -1,6 +1,7 @@
 //! [`MetricsServer`]: metrics in the text format of Prometheus, over HTTP.
 
 use crate::LiveError;
+use crate::exposition::CONTENT_TYPE;
 use std::time::Duration;
 use tiny_http::{Header, Request, Response, Server};
 
@@ -39,16 +40,11 @@ fn reply(request: Request, text: &dyn Fn() -> String) {
     // A client that has gone misses its answer.
     let _ = match path {
         "/metrics" => {
-            let kind = Header::from_bytes(&b"Content-Type"[..], &b"text/plain; version=0.0.4; charset=utf-8"[..]);
+            let kind = Header::from_bytes(&b"Content-Type"[..], CONTENT_TYPE);
             request.respond(kind.into_iter().fold(Response::from_string(text()), Response::with_header))
         }
         _ => request.respond(Response::from_string("metrics are at /metrics\n").with_status_code(404)),
     };
-}
-
-/// A value for a label, with what would end it escaped.
-pub(crate) fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ impl BlockQueue {
     }
 
     /// The kernel's name of the disk, such as `sda`.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -110,7 +110,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn device_number(&self) -> Result<u32, LiveError> {
+    pub(crate) fn device_number(&self) -> Result<u32, LiveError> {
         let path = self.sysfs.join("dev");
         let text = fs::read_to_string(&path).map_err(|e| self.failed(path.clone(), e))?;
         let parts =
@@ -120,7 +120,7 @@ impl BlockQueue {
     }
 
     /// The kernel's sequence number of this disk, which no later disk of the same name has; since Linux 5.15.
-    pub fn diskseq(&self) -> Option<u64> {
+    pub(crate) fn diskseq(&self) -> Option<u64> {
         fs::read_to_string(self.sysfs.join("diskseq")).ok()?.trim().parse().ok()
     }
 
@@ -145,7 +145,7 @@ impl BlockQueue {
     }
 
     /// Whether the disk is still there.
-    pub fn is_present(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.sysfs.join("queue").exists()
     }
 
@@ -174,7 +174,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn schedulers(&self) -> Result<Vec<String>, LiveError> {
+    pub(crate) fn schedulers(&self) -> Result<Vec<String>, LiveError> {
         let text = self.read("scheduler")?;
         Ok(text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect())
     }
@@ -192,7 +192,8 @@ impl BlockQueue {
         line.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']')).unwrap_or(line)
     }
 
-    /// Installs `scheduler`, with the kernel's default tunables. Returns when all requests that were queued have completed.
+    /// Installs `scheduler`, with the kernel's default tunables. Returns when all requests that were queued have
+    /// completed.
     ///
     /// # Errors
     /// Where the kernel does not offer it, the user may not, or the disk is gone.
@@ -208,7 +209,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// Where the disk is gone.
-    pub fn tunables(&self) -> Result<BTreeMap<String, String>, LiveError> {
+    pub(crate) fn tunables(&self) -> Result<BTreeMap<String, String>, LiveError> {
         let folder = self.sysfs.join("queue/iosched");
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -231,15 +232,16 @@ impl BlockQueue {
     /// As [`write`](Self::write).
     pub fn set_tunable(&self, name: &str, value: &str) -> Result<(), LiveError> {
         match (name, value.trim()) {
-            // Set under load, bfq would treat its queues as raised ever after, and idle for none (`bfq_end_wr`, Linux 6.18).
+            // If it is set under load, bfq treats its queues as raised ever after, and idles for none (`bfq_end_wr`,
+            // Linux 6.18).
             ("low_latency", "0") => self.set_tunable_at_rest(name, value),
             _ => self.write(&format!("iosched/{name}"), value),
         }
     }
 
-    /// Sets a tunable while nothing is queued, as far as possible. The kernel drains the queue to set one of its limits (Linux
-    /// 6.18). This writes the limit's present value, and sets the tunable right after that, before the waiting tasks run again.
-    /// Some may still be faster, mostly if there are many.
+    /// Sets a tunable while nothing is queued, as far as possible. The kernel drains the queue to set one of its limits
+    /// (Linux 6.18). This writes the limit's present value, and sets the tunable right after that, before the waiting
+    /// tasks run again. Some tasks may still be faster, mostly if there are many.
     fn set_tunable_at_rest(&self, name: &str, value: &str) -> Result<(), LiveError> {
         const DRAINS: &str = "max_sectors_kb";
         let limit = self.read(DRAINS)?;
@@ -269,7 +271,7 @@ impl BlockQueue {
     ///
     /// # Errors
     /// As [`set_scheduler`](Self::set_scheduler) and [`set_tunable`](Self::set_tunable).
-    pub fn restore(&self, state: &QueueState) -> Result<(), LiveError> {
+    pub(crate) fn restore(&self, state: &QueueState) -> Result<(), LiveError> {
         if self.scheduler()? != state.scheduler {
             self.set_scheduler(&state.scheduler)?;
         }
@@ -280,7 +282,7 @@ impl BlockQueue {
         }
         let present = self.tunables()?;
         for (name, value) in &state.tunables {
-            // Another kernel may lack some of them, or have statistics there.
+            // Another kernel may not have some of them, or may have statistics there.
             if present.get(name).is_some_and(|now| now != value) {
                 self.set_tunable(name, value)?;
             }

@@ -5,7 +5,7 @@
 mod command;
 
 use crate::{Backend, Capture, CaptureOptions, LiveError, Signals};
-use command::Running;
+use command::RecordedCommand;
 use iopilot_block::Nanos;
 use iopilot_trace::{RecordedSystem, TraceRecord};
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ pub struct RecordOptions {
     /// The device, and how it is captured.
     pub capture: CaptureOptions,
     /// A program with its arguments: the recording begins before it starts and ends when it exits. It inherits standard
-    /// input, output and error. Dirty pages that it leaves are written back later, and not recorded; let the command end with
-    /// `sync` if that matters.
+    /// input, output and error. Dirty pages that it leaves are written back later, and not recorded; let the command
+    /// end with `sync` if that matters.
     pub command: Option<Vec<OsString>>,
     /// The recording ends after this at the latest; the command is then sent SIGTERM. Without command and duration it
     /// ends at SIGINT or SIGTERM.
@@ -74,8 +74,8 @@ pub struct RecordSummary {
 /// completed. `sink` may end the recording with [`ControlFlow::Break`].
 ///
 /// # Errors
-/// Without root, for what is no block device, where the kernel cannot be asked, and where the command cannot be started:
-/// each one line. Nothing of the recording remains in the kernel in any case.
+/// Without root, where the device is no block device, where the kernel cannot be asked, and where the command cannot be
+/// started: each one line. Nothing of the recording remains in the kernel in any case.
 pub fn record(
     options: &RecordOptions,
     sink: &mut dyn FnMut(TraceRecord) -> ControlFlow<()>,
@@ -85,14 +85,14 @@ pub fn record(
     let (mut capture, note) = start(&options.capture)?;
     let mut drain = Drain { records: Vec::new(), sink, refused: false, requests: 0, incomplete: 0 };
     let began = Instant::now();
-    let mut command = options.command.as_deref().map(Running::start).transpose()?;
+    let mut command = options.command.as_deref().map(RecordedCommand::start).transpose()?;
     let mut period = PERIOD;
     let exit_status = loop {
         sleep(period);
         capture.poll_all(&mut drain.records)?;
         period = if drain.records.is_empty() { (2 * period).min(IDLE_PERIOD) } else { PERIOD };
         drain.deliver();
-        let exited = command.as_mut().map(Running::exited).transpose()?.flatten();
+        let exited = command.as_mut().map(RecordedCommand::exited).transpose()?.flatten();
         let over =
             drain.refused || signals.caught().is_some() || options.duration.is_some_and(|d| began.elapsed() >= d);
         if exited.is_some() || over {
@@ -130,9 +130,9 @@ pub fn record(
     })
 }
 
-/// Starts the capture. Where no backend is asked for it is tracefs, which misses nothing: the kernel does not run every BPF
-/// program at every completion (seen on Linux 6.18: one in a thousand to ten thousand completions, in bursts, uncounted).
-/// With it comes why it is another one.
+/// Starts the capture. Where no backend is asked for it is tracefs, which misses nothing: the kernel does not run every
+/// BPF program at every completion (seen on Linux 6.18: one in a thousand to ten thousand completions, in bursts,
+/// uncounted). Returns also why another backend is used.
 fn start(options: &CaptureOptions) -> Result<(Capture, Option<String>), LiveError> {
     let with = |backend| Capture::with_patience(&CaptureOptions { backend, ..options.clone() }, PATIENCE);
     match options.backend {

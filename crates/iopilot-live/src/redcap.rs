@@ -1,6 +1,6 @@
 //! REDCAP on live disks: a block device over a real one, with a cache in RAM that prefetches in disk order (GF 2, 3.3).
 //!
-//! A process ([`RedcapServer`]) holds the disk below for itself alone and serves the device above. The policy is
+//! A process ([`RedcapServer`]) holds the disk below exclusively, and serves the device above. The policy is
 //! [`iopilot_redcap`]'s, as in simulations. Writes go to the disk before they are answered; a flush, too.
 
 mod body;
@@ -30,12 +30,12 @@ pub use status::{CheckNote, MemoryUse, RedcapStatus, WarmStatus};
 pub use tally::{ApplicationTraffic, DiskTraffic};
 
 use crate::LiveError;
-use crate::block_server::{Attached, ask, find_served, look, release};
+use crate::block_server::{AttachedDevice, ask, find_served, look, release};
 use iopilot_redcap::RedcapSpec;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The folder in which cached disks are noted where no other is asked for.
+/// The default folder of the state files of cached disks.
 pub const REDCAP_STATE: &str = "/run/iopilot/redcap";
 
 /// The settings of a new cache.
@@ -45,7 +45,7 @@ pub struct RedcapOptions {
     pub lower: PathBuf,
     /// The cache.
     pub spec: RedcapSpec,
-    /// The model of the disk for `rig`.
+    /// The model of the disk for `adaptive`.
     pub model: RedcapModel,
     /// The driver of the block device above.
     pub via: Via,
@@ -57,14 +57,14 @@ pub struct RedcapOptions {
     pub scheduler: Option<String>,
     /// The address of its metrics, such as `127.0.0.1:9420`.
     pub metrics: Option<String>,
-    /// The file that keeps the addresses of what the cache holds, which is read again at the next start.
+    /// The file with the addresses of what the cache holds, which is read again at the next start.
     pub warm: Option<PathBuf>,
     /// The folder with its state file.
     pub state: PathBuf,
 }
 
 impl RedcapOptions {
-    /// A cache `spec` over the disk `lower`, and nothing special.
+    /// A cache `spec` over the disk `lower`, with default settings.
     pub fn new(lower: impl Into<PathBuf>, spec: RedcapSpec) -> Self {
         Self {
             lower: lower.into(),
@@ -81,7 +81,7 @@ impl RedcapOptions {
     }
 }
 
-/// A cached disk that is there.
+/// An attached cached disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RedcapAttachment {
     /// The block device, such as `/dev/loop0`.
@@ -106,12 +106,12 @@ pub struct RedcapAttachment {
     pub pid: u32,
     /// Whether it is served. If not, its server is dead, but its device is still in use, and all its requests fail.
     pub served: bool,
-    /// What its user should know.
+    /// Warnings for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-impl Attached for RedcapAttachment {
+impl AttachedDevice for RedcapAttachment {
     const KIND: &'static str = "cached disk";
     const PREFIX: &'static str = "redcap";
 
@@ -145,11 +145,11 @@ enum Command {
     },
 }
 
-/// The cached disks noted in `state`, by name. What dead servers left is cleared away, unless somebody still uses the device:
-/// such a disk is listed as not [served](RedcapAttachment::served).
+/// The cached disks of the folder `state`, by name. Leftovers of dead servers are cleared away, unless the device is in
+/// use: such a disk is listed as not [served](RedcapAttachment::served).
 ///
 /// # Errors
-/// Where the folder cannot be made or read, or what a dead server left cannot be cleared away.
+/// Where the folder cannot be made or read, or the leftovers of a dead server cannot be cleared away.
 pub fn list(state: &Path) -> Result<Vec<RedcapAttachment>, LiveError> {
     Ok(look::<RedcapAttachment>(state)?.1.attached)
 }
@@ -164,7 +164,8 @@ pub fn status(state: &Path, which: &str) -> Result<(RedcapAttachment, RedcapStat
     Ok((attachment, status))
 }
 
-/// Detaches the cached disk called `which`, by name or device; done on return. All that was written is on the disk below.
+/// Detaches the cached disk called `which`, by name or device; done on return. All that was written is on the disk
+/// below.
 ///
 /// # Errors
 /// Where there is no such disk, its server does not answer, or somebody uses it (unless `force`: they then get I/O

@@ -48,15 +48,15 @@ pub struct TimedDisk {
 }
 
 impl TimedDisk {
-    /// The disk at `path`. Unless `destroy_data`, it is opened for reading and cannot be written to. With it, the disk is
-    /// claimed for this process alone. `cache_kib` is the size of the disk's cache, which a restart displaces.
+    /// The disk at `path`. Unless `destroy_data`, it is opened for reading and cannot be written to. With it, the disk
+    /// is claimed for this process alone. `cache_kib` is the size of the disk's cache, which a restart displaces.
     ///
     /// # Errors
-    /// For what is no disk, without permission, and, with `destroy_data`, for a disk in use: mounted, or held by another
-    /// driver or process, as a whole or a partition of it.
+    /// Where `path` is no disk, without permission, and, with `destroy_data`, for a disk in use: mounted, or held by
+    /// another driver or process, as a whole or a partition of it.
     pub fn open(path: &Path, destroy_data: bool, cache_kib: u64) -> Result<Self, LiveError> {
         let wrong = |reason: String| LiveError::Device { path: path.to_owned(), reason };
-        // A killed one may have left a disk without a scheduler.
+        // A killed process may have left a disk without a scheduler.
         recover(Path::new(TIMED))?;
         let queue = BlockQueue::open(path)?;
         let mut flags = OFlags::DIRECT;
@@ -93,19 +93,20 @@ impl TimedDisk {
         })
     }
 
-    /// Gives the calling thread real-time priority, so that it measures the disk and not the load of the CPU. Returns whether the
-    /// kernel allowed it.
+    /// Gives the calling thread real-time priority, so that it measures the disk and not the load of the CPU. Returns
+    /// whether the kernel allowed it.
     pub fn run_first(&self) -> bool {
         // Below the threads that serve a virtual disk.
         become_real_time(1)
     }
 
-    /// Keeps CPUs out of deep idle states for as long as this exists. A request then takes the same time after a long one as after
-    /// a short one. Returns whether the kernel allowed it.
+    /// Keeps CPUs out of deep idle states for as long as this exists. A request then takes the same time after a long
+    /// one as after a short one. Returns whether the kernel allowed it.
     pub fn keep_awake(&mut self) -> bool {
         let hold = || -> io::Result<File> {
             let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
-            // A latency of 0 us; the kernel forgets it when the file is closed (Documentation/power/pm_qos_interface.rst).
+            // A latency of 0 us; the kernel forgets it when the file is closed
+            // (Documentation/power/pm_qos_interface.rst).
             file.write_all(&0i32.to_ne_bytes())?;
             Ok(file)
         };
@@ -118,7 +119,7 @@ impl TimedDisk {
         if self.path.exists() { LiveError::io(&self.path, error) } else { LiveError::Unplugged(self.name.clone()) }
     }
 
-    /// A block at random.
+    /// A random block.
     fn anywhere(&mut self, sectors: u64) -> Lba {
         Lba(self.random.random_range(0..=self.capacity.saturating_sub(sectors) / BLOCK) * BLOCK)
     }
@@ -149,7 +150,7 @@ impl TimedDevice for TimedDisk {
         }
     }
 
-    /// Each in a thread of its own, without an I/O scheduler, which would order them before the disk does.
+    /// Each read has a thread of its own. There is no I/O scheduler, which would order them before the disk does.
     fn serve_together(
         &mut self,
         reads: &[Lba],
@@ -224,10 +225,11 @@ impl TimedDevice for TimedDisk {
     }
 }
 
-/// Where the schedulers of disks are noted while they are read without one, so that a killed process is cleaned up after.
+/// The folder with the schedulers of disks that are read without one, so that they can be restored after a killed
+/// process.
 const TIMED: &str = "/run/iopilot/timed";
 
-/// A disk without an I/O scheduler; the one before is back when this is dropped.
+/// A disk without an I/O scheduler. Dropping this restores the former scheduler.
 struct Unscheduled {
     queue: BlockQueue,
     /// `None` where there was no scheduler to begin with.
@@ -253,7 +255,7 @@ impl Unscheduled {
 impl Drop for Unscheduled {
     fn drop(&mut self) {
         if let Some((state, journal)) = self.found.take() {
-            // A disk that is gone has none.
+            // A disk that is gone has no scheduler.
             let _ = self.queue.restore(&state);
             let _ = journal.end();
         }

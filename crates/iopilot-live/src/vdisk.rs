@@ -21,15 +21,15 @@ pub use server::VdiskServer;
 pub use stats::VdiskStats;
 
 use crate::LiveError;
-use crate::block_server::{Attached, ask, find_served, look, release};
+use crate::block_server::{AttachedDevice, ask, find_served, look, release};
 use iopilot_catalogue::AnyDevice;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The folder in which virtual disks are noted where no other is asked for.
+/// The default folder of the state files of virtual disks.
 pub const VDISK_STATE: &str = "/run/iopilot/vdisk";
-/// The folder for the data of virtual disks where no file is asked for.
-pub const VDISK_DATA: &str = "/var/lib/iopilot/vdisk";
+/// The default folder for the data of virtual disks.
+const VDISK_DATA: &str = "/var/lib/iopilot/vdisk";
 
 /// The settings of a new virtual disk.
 #[derive(Clone, Debug)]
@@ -42,7 +42,8 @@ pub struct VdiskOptions {
     pub size: Option<u64>,
     /// The driver of its block device.
     pub via: Via,
-    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as there can be.
+    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as
+    /// there can be.
     pub depth: Option<u32>,
     /// Where its data are stored.
     pub backing: Backing,
@@ -59,7 +60,7 @@ pub struct VdiskOptions {
 }
 
 impl VdiskOptions {
-    /// The disk called `disk`, of the model `device`, and nothing special.
+    /// The disk called `disk`, of the model `device`, with default settings.
     pub fn new(disk: impl Into<String>, device: Option<AnyDevice>) -> Self {
         Self {
             disk: disk.into(),
@@ -86,7 +87,7 @@ pub enum Backing {
     In(PathBuf),
 }
 
-/// A virtual disk that is there.
+/// An attached virtual disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attachment {
     /// The block device, such as `/dev/loop0`.
@@ -112,7 +113,7 @@ pub struct Attachment {
     /// Whether it is served. If not, its server is dead, but its device is still in use, and all its requests fail.
     #[serde(default = "yes")]
     pub served: bool,
-    /// What its user should know.
+    /// Warnings for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -130,11 +131,11 @@ pub struct VdiskReset {
     pub model_ns: u64,
 }
 
-/// The virtual disks noted in `state`, by name. What dead servers left is cleared away, unless somebody still uses the device:
-/// such a disk is listed as not [served](Attachment::served).
+/// The virtual disks of the folder `state`, by name. Leftovers of dead servers are cleared away, unless the device is
+/// in use: such a disk is listed as not [served](Attachment::served).
 ///
 /// # Errors
-/// Where the folder cannot be made or read, or what a dead server left cannot be cleared away.
+/// Where the folder cannot be made or read, or the leftovers of a dead server cannot be cleared away.
 pub fn list(state: &Path) -> Result<Vec<Attachment>, LiveError> {
     Ok(look::<Attachment>(state)?.1.attached)
 }
@@ -149,11 +150,11 @@ pub fn stats(state: &Path, which: &str) -> Result<(Attachment, VdiskStats), Live
     Ok((attachment, stats))
 }
 
-/// Resets the model of the disk called `which`, by name or device: its cache is empty and its arm is at the start. Its clock
-/// goes on; its data and statistics stay.
+/// Resets the model of the disk called `which`, by name or device: its cache is empty and its arm is at the start. Its
+/// clock goes on; its data and statistics stay.
 ///
 /// # Errors
-/// Where there is no such disk, it has no model, requests are under way, or its server does not answer.
+/// Where there is no such disk, it has no model, requests are in flight, or its server does not answer.
 pub fn reset(state: &Path, which: &str) -> Result<(Attachment, VdiskReset), LiveError> {
     let (attachment, folder) = find_served(state, which)?;
     let clocks = ask(&folder, &Command::Reset)?;
@@ -184,7 +185,7 @@ enum Command {
     },
 }
 
-impl Attached for Attachment {
+impl AttachedDevice for Attachment {
     const KIND: &'static str = "virtual disk";
     const PREFIX: &'static str = "vd";
 

@@ -20,7 +20,7 @@ fn set_scheduler(disk: &Loop, name: &str) {
     BlockQueue::open(disk.device.as_ref()).unwrap().set_scheduler(name).unwrap();
 }
 
-/// `None`, having said why, where it cannot be.
+/// `None` where there can be no capture: the test then says that it is skipped.
 fn capture(disk: &Loop, backend: Backend, buffer_kb: u32) -> Option<Capture> {
     let options = CaptureOptions { backend, buffer_kb, ..CaptureOptions::new(&disk.device) };
     match Capture::start(&options) {
@@ -39,7 +39,7 @@ fn shell(script: &str) {
     assert!(Command::new("sh").args(["-c", script]).status().unwrap().success(), "{script}");
 }
 
-/// All that completed, when nothing is under way any more.
+/// All requests that completed, once nothing is in flight any more.
 fn drain(capture: &mut Capture) -> Vec<TraceRecord> {
     let mut out = Vec::new();
     wait("all have completed", || {
@@ -65,7 +65,7 @@ fn load(device: &str) -> String {
 }
 
 #[test]
-fn both_ways_tell_the_same() {
+fn both_backends_report_the_same() {
     let Some(disk) = Loop::attach(64 << 20) else { return };
     for scheduler in ["none", "mq-deadline"] {
         set_scheduler(&disk, scheduler);
@@ -76,11 +76,11 @@ fn both_ways_tell_the_same() {
         let (one, other) = (drain(&mut bpf), drain(&mut tracefs));
         assert_eq!((bpf.lost_events(), tracefs.lost_events(), bpf.given_up(), tracefs.given_up()), (0, 0, 0, 0));
         assert!(one.len() > 400, "{} requests", one.len());
-        // The flags that the kernel's letters tell.
+        // The flags that the kernel's letters show.
         let told = Flags::SYNC | Flags::READ_AHEAD | Flags::META | Flags::FUA | Flags::PREFLUSH;
         // Two CPUs may take numbers and times crosswise, and splitting happens between two looks at the clock.
         let key = |r: &TraceRecord| {
-            // The kernel's own request for a flush, which trace events tell of, has no priority.
+            // The kernel's own request for a flush, which trace events report, has no priority.
             let priority = (r.op != Op::Flush).then_some(r.priority);
             (r.lba, r.sectors.0, r.op as u8, (r.flags & told).bits(), r.process, r.parent, r.cpu, priority)
         };
@@ -101,7 +101,7 @@ fn both_ways_tell_the_same() {
                 assert!(times.into_iter().flatten().is_sorted(), "{r:?}");
             }
         }
-        // What only programs see: that there is no scheduler, although requests are inserted into the CPU's queue.
+        // Only the programs see that there is no scheduler, although requests are inserted into the CPU's queue.
         assert!(scheduler != "none" || one.iter().all(|r| r.inserted.is_none()));
         assert!(one.iter().all(|r| r.thread_group.is_some()));
         let (one, other) = (sorted(&one), sorted(&other));
@@ -121,7 +121,7 @@ fn both_ways_tell_the_same() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted_and_holds_nothing_up() {
+fn events_without_room_are_counted_and_hold_nothing_up() {
     let Some(disk) = Loop::attach(16 << 20) else { return };
     for backend in [Backend::Ebpf, Backend::Tracefs] {
         // The smallest buffer that the kernel takes.
@@ -145,7 +145,7 @@ fn what_does_not_fit_is_counted_and_holds_nothing_up() {
 }
 
 #[test]
-fn a_paused_capture_tells_nothing_of_what_happens_meanwhile() {
+fn a_paused_capture_reports_nothing_of_the_pause() {
     let Some(disk) = Loop::attach(64 << 20) else { return };
     let queue = BlockQueue::open(disk.device.as_ref()).unwrap();
     for backend in [Backend::Ebpf, Backend::Tracefs] {
@@ -195,7 +195,7 @@ fn a_disk_is_learnt_from_what_was_captured() {
     }
     drain(&mut capture).iter().for_each(|record| learned.observe(record));
     learned.settle();
-    // 480 requests of one process after the other; the first has none before it, and the last none behind.
+    // 480 requests of one process, one after the other. The first has none before it, the last none after it.
     assert!(learned.samples() > 300, "{}", learned.samples());
     assert!(learned.device().is_some());
     learned.save().unwrap();
@@ -216,12 +216,12 @@ fn a_disk_is_trained_without_being_written_to() {
     assert!(real.serve(Op::Write, Lba(0), Sectors(8)).is_err(), "it is open for reading");
     assert!(fs::read(path).unwrap().iter().all(|&byte| byte == 0));
 
-    // Another one has it for itself.
+    // Another process has it exclusively.
     let holder = fs::OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(path).unwrap();
     let error = TimedDisk::open(path, true, 0).unwrap_err();
     assert!(error.is_bad_input() && error.to_string().contains("in use"), "{error}");
     drop(holder);
-    // A program that another test has just started holds all that was open here, until it is what it is to be.
+    // A program that another test has just started holds all files that were open here until its `exec`.
     let mut free = None;
     wait("nobody holds it any more", || {
         free = match TimedDisk::open(path, true, 0) {

@@ -77,7 +77,7 @@ fn records_what_a_program_did_to_a_device() {
     assert_eq!(awaited, [reads[19].lba], "the shell started the second dd after the first had ended");
     assert_eq!(our_instances(&tracefs), 0, "nothing is left in the kernel");
 
-    // A signal ends it in order; what a killed recorder left is removed by the next.
+    // A signal ends it in order; the next recorder removes what a killed one left.
     let leftover = tracefs.instances().join("iopilot-4194305-0");
     let made = fs::create_dir(&leftover).is_ok();
     options.command = shell("kill -TERM $PPID; exec sleep 60");
@@ -93,7 +93,7 @@ fn records_what_a_program_did_to_a_device() {
     assert!(error.to_string().starts_with("/no/such/program: No such file"));
     assert_eq!(our_instances(&tracefs), 0);
 
-    // Nor does a sink that panics, or one that has enough.
+    // Nor does a sink that panics, or one that ends the recording.
     options.command = shell(&script);
     let panicked = std::panic::catch_unwind(|| record(&options, &mut |_| panic!("on purpose")));
     assert!(panicked.is_err());

@@ -1,5 +1,5 @@
-//! A virtual disk that this process serves. Needs root, and FUSE and loop devices, or ublk where it was built with that; says so where
-//! they are missing. `ublk-qemu.sh` runs it on a kernel that has ublk.
+//! A virtual disk that this process serves. Needs root, and FUSE and loop devices, or ublk where it was built with
+//! that; without them, the tests say that they are skipped. `ublk-qemu.sh` runs it on a kernel that has ublk.
 
 // The lint spares `#[test]` functions only, not what they share.
 #![allow(clippy::unwrap_used)]
@@ -18,7 +18,8 @@ use std::time::Duration;
 /// Not the model's.
 const DEPTH: u32 = 5;
 
-/// A disk of 4 MiB with its notes and data in `folder`; `None`, having said why, where there can be none.
+/// A disk of 4 MiB with its state and data in `folder`; `None` where there can be none: the test then says that it is
+/// skipped.
 fn serve(folder: &Path, via: Via) -> Option<VdiskServer> {
     let needed: &[&str] = match via {
         Via::Loop => &["root", "/dev/fuse", "/dev/loop-control"],
@@ -36,7 +37,7 @@ fn serve(folder: &Path, via: Via) -> Option<VdiskServer> {
     Some(VdiskServer::start(options).unwrap())
 }
 
-/// Runs `dd`: what uses a disk is another process than what serves it.
+/// Runs `dd`: another process than the server uses the disk.
 fn dd(words: &[&str]) {
     assert!(Command::new("dd").args(words).stderr(Stdio::null()).status().unwrap().success(), "{words:?}");
 }
@@ -83,7 +84,7 @@ fn the_server_of_a_ublk_disk_that_another_removes_ends() {
     assert!(vdisk::list(&folder.path().join("state")).unwrap().is_empty());
 }
 
-/// Does what another program of ublk's would: `UBLK_U_CMD_STOP_DEV`.
+/// Stops the device as another ublk program would: `UBLK_U_CMD_STOP_DEV`.
 #[cfg(feature = "ublk")]
 fn stop_ublk(device: &Path) {
     use std::os::fd::AsRawFd;
@@ -117,7 +118,7 @@ fn a_disk_goes_and_its_data_stay(via: Via) {
     assert!(stats.requests.flush >= 1 && stats.real_ms.mean >= stats.modelled_ms.mean, "{stats:?}");
     let attached = vdisk::list(&folder.path().join("state")).unwrap();
     assert_eq!(attached, [server.attachment().clone()]);
-    // Not told to: as where its process returns early.
+    // Without a command, as if its process returned early.
     drop(server);
     assert!(vdisk::list(&folder.path().join("state")).unwrap().is_empty());
     assert!(via == Via::Loop || !path.exists());
@@ -127,7 +128,7 @@ fn a_disk_goes_and_its_data_stay(via: Via) {
     let device = format!("if={}", server.device().display());
     dd(&[&device, &format!("of={}", to.display()), "bs=64k", "count=16", "iflag=direct"]);
     let attached = server.device().to_string_lossy().into_owned();
-    // From another process it goes over the control socket; so it does from here.
+    // Another process detaches it over the control socket; so does this one.
     vdisk::detach(&folder.path().join("state"), &attached, false).unwrap();
     server.serve().unwrap();
     assert!(fs::read(to).unwrap() == data, "the disk has other data");

@@ -74,9 +74,13 @@ fn run(drive: &mut SingleDrive, names: &mut Vec<usize>, out: &mut Vec<Completion
 
 #[test]
 fn a_drive_allocates_nothing_per_request() {
-    for (depth, policy) in
-        [(1, IoQueuePolicy::Fcfs), (16, IoQueuePolicy::Fcfs), (16, IoQueuePolicy::SstfLbn), (16, IoQueuePolicy::Sptf), (16, IoQueuePolicy::Asptf)]
-    {
+    for (depth, policy) in [
+        (1, IoQueuePolicy::Fcfs),
+        (16, IoQueuePolicy::Fcfs),
+        (16, IoQueuePolicy::SstfLbn),
+        (16, IoQueuePolicy::Sptf),
+        (16, IoQueuePolicy::Asptf),
+    ] {
         let mut drive = drive(|m| {
             (m.queue_depth, m.queue) =
                 (depth, IoQueueConfig { age_weight: 30.0, max_wait: 30.0, ..IoQueueConfig::with_policy(policy) });

@@ -8,7 +8,10 @@ use crate::report::MachineSummary;
 use crate::run::RunConfig;
 use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
-use iopilot_catalogue::{AnyDevice, ArraySpec, ControllerSpec, DeviceError, DeviceSpec, DiskSpec, TableForm, TableShape, TimeTables, Training, load_disk};
+use iopilot_catalogue::{
+    AnyDevice, ArraySpec, ControllerSpec, DeviceError, DeviceSpec, DiskSpec, TableForm, TableShape, TimeTables,
+    Training, load_disk,
+};
 use iopilot_device::{Device, SpeedFactor, Synchronous};
 use iopilot_host::HostSettings;
 use iopilot_redcap::RedcapSpec;

@@ -61,7 +61,7 @@ fn issued(extended: &ExtendedTrial<'_>, process: u32, count: usize, service: Nan
 fn cost(extended: &ExtendedTrial<'_>, objective: Objective, depth: u32, service: Nanos) -> f64 {
     let disk = ConstantDevice::simple(SECTORS, depth, service, 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
-    let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
+    let none = TrialCandidate::new(SchedulerSpec::parse("none").unwrap(), None);
     let (trial, _, _) = extended.trial(disk, &none, &config, Nanos::ZERO, objective.into()).unwrap();
     trial.cost
 }
@@ -91,8 +91,8 @@ fn each_goes_at_its_own_pace() {
 }
 
 #[test]
-fn what_a_process_waited_for_before_the_window_is_not_its_thinking() {
-    // The one before took until 600 ms; 50 us later it reads on.
+fn waiting_from_before_the_window_is_no_think_time() {
+    // The read before completes at 600 ms; 50 us later the process reads on.
     let before = [read(1, us(100_000), us(600_000), 0), read(2, us(100_000), us(101_000), 80_000)];
     let window: Vec<_> = (0..10)
         .flat_map(|n| {
@@ -113,7 +113,7 @@ fn what_a_process_waited_for_before_the_window_is_not_its_thinking() {
 }
 
 #[test]
-fn who_was_away_is_away_each_time() {
+fn an_absent_process_is_absent_in_each_round() {
     // Two requests at the beginning of 100 ms, then nothing; the other works all the time.
     let mut window: Vec<_> = (0..100).map(|n| read(1, us(1000 * n), us(1000 * n + 950), 8 * n)).collect();
     window.push(read(2, us(10), us(900), 1 << 20));
@@ -123,7 +123,7 @@ fn who_was_away_is_away_each_time() {
     let times = issued(&extended, 2, 4, us(900));
     assert!(times[2].0 > us(95_000) && times[2].0 < us(105_000), "{times:?}");
     assert!(times[3].0 < times[2].0 + us(2_000));
-    // Unless its third was under way at the end.
+    // Unless its third was in flight at the end.
     let waits = ExtendedTrial::new(&[], &window, (Nanos::ZERO, 1), 400, SECTORS, |_, _| None).unwrap().unwrap();
     assert!(issued(&waits, 2, 4, us(900))[2].0 < us(3_000));
     assert!(waits.pattern.waited > extended.pattern.waited + us(90_000));
@@ -142,7 +142,7 @@ fn one_at_a_time_costs_the_sum_of_its_times() {
 }
 
 #[test]
-fn several_at_once_cost_what_they_hold_their_process_up() {
+fn several_at_once_cost_the_time_that_their_process_waits() {
     // Four read-aheads at once, of which it waits for all, as a reader of a file does.
     let window: Vec<_> = (0..20)
         .flat_map(|n| {
@@ -205,7 +205,7 @@ fn parts_of_the_cost_make_the_whole() {
     let extended = extended(&[], &window, Nanos::ZERO);
     let disk = ConstantDevice::simple(SECTORS, 1, us(470), 0.0);
     let config = RunConfig { outcomes: true, ..RunConfig::default() };
-    let none = Candidate::new(SchedulerSpec::parse("none").unwrap(), None);
+    let none = TrialCandidate::new(SchedulerSpec::parse("none").unwrap(), None);
     let trial =
         |objective: Objective| extended.trial(disk.clone(), &none, &config, Nanos::ZERO, objective.into()).unwrap().0;
     let result = trial(Objective::ServiceTime);
@@ -217,8 +217,8 @@ fn parts_of_the_cost_make_the_whole() {
 }
 
 #[test]
-fn what_waits_behind_a_sleeper_for_a_tag_counts_in_trials() {
-    // One process; a request at a time passes the disk, and the process keeps sixteen in flight.
+fn requests_behind_a_sleeper_for_a_tag_count_in_trials() {
+    // One process keeps sixteen requests in flight on a disk that serves one at a time.
     let window: Vec<_> = (0..200u64)
         .map(|n| TraceRecord {
             issue: Some(us(1000 * n)),
@@ -234,7 +234,7 @@ fn what_waits_behind_a_sleeper_for_a_tag_counts_in_trials() {
     (config.block.queue_depth, config.block.host_tags, config.block.nr_requests) = (Some(1), Some(1), Some(64));
     let cost = |scheduler: &str, objective: Objective| {
         let disk = ConstantDevice::simple(SECTORS, 1, us(10_000), 0.0);
-        let candidate = Candidate::new(SchedulerSpec::parse(scheduler).unwrap(), None);
+        let candidate = TrialCandidate::new(SchedulerSpec::parse(scheduler).unwrap(), None);
         trial.trial(disk, &candidate, &config, Nanos::ZERO, objective.into()).unwrap().0.cost
     };
     for objective in [Objective::ServiceTime, Objective::P99, Objective::BlockedTime] {

@@ -52,7 +52,11 @@ fn settings() -> impl Strategy<Value = Setting> {
         copy_choice,
         1u32..12,
         1u32..5,
-        prop::option::of(prop_oneof![Just(IoQueuePolicy::ElevatorLbn), Just(IoQueuePolicy::SstfLbn), Just(IoQueuePolicy::Fcfs)]),
+        prop::option::of(prop_oneof![
+            Just(IoQueuePolicy::ElevatorLbn),
+            Just(IoQueuePolicy::SstfLbn),
+            Just(IoQueuePolicy::Fcfs)
+        ]),
         prop::option::of(nvram),
         failing,
         prop::option::of(rebuild),

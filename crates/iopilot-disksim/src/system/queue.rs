@@ -2,7 +2,9 @@
 
 use crate::params::Ioqueue;
 use iopilot_block::{Nanos, Sectors};
-use iopilot_sched::{CylinderMapping, DistanceRule, IoQueueConfig, OverlapScheme, IoQueuePolicy, StreamScheme, TimeoutScheme};
+use iopilot_sched::{
+    CylinderMapping, DistanceRule, IoQueueConfig, IoQueuePolicy, OverlapScheme, StreamScheme, TimeoutScheme,
+};
 
 /// The queue that the parameters describe, by the manual where 4.0 departs from it; `average` is the mean number of
 /// sectors per cylinder. All numbers are within their ranges.

@@ -4,7 +4,7 @@ use super::Host;
 use super::task_end::TaskEnd;
 use crate::process::HostProcess;
 use crate::time_line::TimeLine;
-use iopilot_block::{AfterTasks, PageCacheReport, HostReport, Nanos, TaskReport};
+use iopilot_block::{AfterTasks, HostReport, Nanos, PageCacheReport, TaskReport};
 
 impl Host {
     pub(super) fn report(&mut self) -> HostReport {

@@ -6,8 +6,8 @@ use super::subject::Disk;
 use crate::Setup;
 use crate::gf::BenchmarkSequence;
 use iopilot_block::{InputError, Nanos};
-use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
 use iopilot_catalogue::TableDisk;
+use iopilot_dads::{DecisionReason, Objective, Pilot, PilotConfig, Rule, SchedulerCheck, fly_session};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
@@ -169,8 +169,8 @@ pub(super) fn flown(
     let config = config(bench, true);
     let mut source = source(disk, bench);
     let session = Session::new(&mut source, Observed::new(disk.device.clone()), &candidates[0], &config)?;
-    let mut checks: Vec<Check> = Vec::new();
-    let tell = |check: &Check| {
+    let mut checks: Vec<SchedulerCheck> = Vec::new();
+    let tell = |check: &SchedulerCheck| {
         checks.push(check.clone());
         Ok::<_, SimError>(())
     };
@@ -185,14 +185,14 @@ pub(super) fn flown(
         fly_session(session, pilot, bench.interval, learn, tell)?
     };
     setup.progress.add(flight.report.requests);
-    let seen = |check: &Check| {
+    let seen = |check: &SchedulerCheck| {
         let place = |name: &str| usize::from(name != candidates[0].to_string());
         CheckRecord {
             benchmark: source.times().iter().filter(|(_, to)| to.as_secs_f64() < check.at_s).count(),
             scheduler: pair[place(&check.scheduler)],
             next: pair[place(&check.decision)],
             changed: check.changes(),
-            pinned: matches!(check.reason, Reason::TooManyChanges | Reason::Pinned { .. }),
+            pinned: matches!(check.reason, DecisionReason::TooManyChanges | DecisionReason::Pinned { .. }),
             error_percent: check.model_error_percent,
         }
     };

@@ -6,7 +6,9 @@ use super::{PROCESSES, Subject, Variant, variants};
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, GfBenchmark};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_catalogue::{AnyDevice, DeviceSpec, SimulatedCacheModel, TableForm, TableLookup, TimeTables, Training, three_tables};
+use iopilot_catalogue::{
+    AnyDevice, DeviceSpec, SimulatedCacheModel, TableForm, TableLookup, TimeTables, Training, three_tables,
+};
 use iopilot_device::{Device, Synchronous};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, RunConfig, run};

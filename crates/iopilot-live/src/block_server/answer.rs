@@ -8,7 +8,7 @@ use iopilot_block::Op;
 use std::io;
 use std::sync::Arc;
 
-/// The answer to a request, to be sent once. Dropped without that it is an I/O error.
+/// The answer to a request, to be sent once. An answer that is dropped unsent is an I/O error.
 pub(crate) struct Answer {
     way: Way,
     /// The bytes that were moved.
@@ -21,35 +21,35 @@ enum Way {
     Fuse {
         reply: Reply,
         op: Op,
-        /// Of a write, what is written. Of a read, what was read, once there is any.
+        /// The data of a write; the data of a read, once there are any.
         data: Option<Buffer>,
         buffers: Arc<Buffers>,
     },
     /// The ublk driver.
     #[cfg(feature = "ublk")]
     Ublk(Ticket),
-    /// Nobody, in tests.
+    /// A test.
     #[cfg(test)]
     Test { data: Buffer, sent: std::sync::mpsc::Sender<Sent> },
 }
 
-/// What a test is answered.
+/// The answer that a test receives.
 #[cfg(test)]
 pub(crate) type Sent = Result<Vec<u8>, Option<i32>>;
 
 impl Answer {
-    /// By FUSE; of a write, `data` is what is to be written.
+    /// An answer through FUSE; `data` is the data of a write.
     pub(super) fn fuse(reply: Reply, op: Op, data: Option<Buffer>, buffers: &Arc<Buffers>) -> Self {
         Self::new(Way::Fuse { reply, op, data, buffers: Arc::clone(buffers) })
     }
 
-    /// By the ublk driver.
+    /// An answer through the ublk driver.
     #[cfg(feature = "ublk")]
     pub(super) fn ublk(ticket: Ticket) -> Self {
         Self::new(Way::Ublk(ticket))
     }
 
-    /// To a test: the data that were read or written.
+    /// An answer to a test, which receives the data that were read or written.
     #[cfg(test)]
     pub(crate) fn test(data: Buffer, sent: std::sync::mpsc::Sender<Sent>) -> Self {
         Self::new(Way::Test { data, sent })
@@ -59,11 +59,11 @@ impl Answer {
         Self { way, result: Err(io::Error::from_raw_os_error(libc::EIO)) }
     }
 
-    /// The first `length` bytes of the request's data: what is to be written, or the room for what is read. They stay where
-    /// they are until the answer is sent.
+    /// The first `length` bytes of the request's data: the data to write, or the room for the data that are read. They
+    /// keep their address until the answer is sent.
     ///
     /// # Errors
-    /// Where a request cannot be so long.
+    /// Where no request can be that long.
     pub(crate) fn data(&mut self, length: usize) -> io::Result<&mut [u8]> {
         match &mut self.way {
             Way::Fuse { data, buffers, .. } => {
@@ -77,12 +77,12 @@ impl Answer {
         }
     }
 
-    /// Sets what is to be answered: the bytes that were moved, or an error.
+    /// Sets the result: the number of bytes that were moved, or an error.
     pub(crate) fn set(&mut self, result: io::Result<usize>) {
         self.result = result;
     }
 
-    /// Whether an error is to be answered.
+    /// Whether the result is an error.
     pub(crate) fn is_error(&self) -> bool {
         self.result.is_err()
     }
@@ -115,7 +115,7 @@ impl Answer {
         }
     }
 
-    /// Answers a read with `data`, which lie elsewhere than in its own room.
+    /// Answers a read with `data`, which lie outside of the answer's own buffer.
     pub(crate) fn send_data(self, data: &[u8]) {
         match self.way {
             Way::Fuse { reply, .. } => reply.data(data),

@@ -1,4 +1,4 @@
-//! [`BlockDevice`]: a block device that is served, of any driver.
+//! [`BlockDevice`]: a served block device, of any driver.
 
 use super::loop_device::LoopDevice;
 use super::queue_depth;
@@ -56,7 +56,7 @@ impl BlockDevice {
     /// Syncs the file systems on it whose mounts this process can see.
     pub(super) fn sync_file_systems(&self) {
         for mount_point in mount_points(self.path()) {
-            // A mount that is not found was forced by a warned user.
+            // A mount that this process cannot open is left out; the user who forced the detach was warned.
             let _ = File::open(mount_point).map(syncfs);
         }
     }

@@ -6,20 +6,19 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// No device needs buffers that are aligned better for direct I/O.
+/// No device needs a larger alignment for direct I/O.
 const ALIGNMENT: usize = 4096;
 /// Bytes of a buffer: the largest request.
 const LENGTH: usize = MAX_TRANSFER as usize;
-/// Buffers that are kept for requests to come: as many as loop devices have requests at once. Only pages that were used
-/// take memory.
+/// The most free buffers that are kept: as many as a loop device has requests at once. Only used pages take memory.
 const SPARE: usize = 128;
 
-/// Buffers of which requests are done, to be used again.
+/// Buffers of finished requests, kept for reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(Mutex<Vec<Memory>>);
 
 impl Buffers {
-    /// A buffer, whose content is any.
+    /// A buffer with arbitrary content.
     pub(crate) fn take(self: &Arc<Self>) -> Buffer {
         let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Buffer { memory: Some(spare.unwrap_or_else(Memory::new)), home: Arc::clone(self) }
@@ -74,7 +73,7 @@ struct Memory(NonNull<u8>);
 
 // SAFETY: it owns what it points to.
 unsafe impl Send for Memory {}
-// SAFETY: it is changed only by whoever has it mutably.
+// SAFETY: it changes only through a mutable reference.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -94,7 +93,7 @@ impl Memory {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: as above, and the reference is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr(), LENGTH) }
     }
 }

@@ -5,10 +5,10 @@ use super::buffer::Buffers;
 use super::filesystem::{FILE, StoreFileSystem};
 use super::fuse::Fuse;
 use super::loop_device::LoopDevice;
-use super::state::{Attached, Claim};
+use super::state::{AttachedDevice, DeviceClaim};
 use super::store::Store;
 #[cfg(feature = "ublk")]
-use super::ublk::{UblkDevice, Wanted};
+use super::ublk::{UblkDevice, UblkSpec};
 use super::{Via, queue_depth};
 use crate::{BlockQueue, LiveError};
 use rustix::mount::{UnmountFlags, unmount};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What a block device is to look like.
+/// The properties of a block device to be made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    /// What its threads and its mount are called after.
+pub(crate) struct BlockDeviceSpec {
+    /// The name that its threads and its mount are called after.
     pub(crate) name: &'static str,
     /// Its driver.
     pub(crate) via: Via,
-    /// Requests that the kernel keeps in it.
+    /// Its queue depth: the requests that the kernel keeps in it.
     pub(crate) depth: u32,
     /// Whether it is rotational.
     pub(crate) rotational: bool,
@@ -45,19 +45,19 @@ pub(crate) struct Exposed {
 }
 
 impl Exposed {
-    /// None yet, for the device of `claim`.
-    pub(crate) fn new<A: Attached>(claim: &Claim<A>) -> Self {
+    /// No device yet, for `claim`.
+    pub(crate) fn new<A: AttachedDevice>(claim: &DeviceClaim<A>) -> Self {
         Self { mount_point: claim.mount_point(), fuse: None, device: None }
     }
 
-    /// Makes the block device. Its threads begin with `prepare`. If the driver lets go of it, `broken` is called. On an error
-    /// the steps that were taken are there to be [taken back](Self::take_down).
-    pub(crate) fn make<S: Store, A: Attached>(
+    /// Makes the block device. Its threads begin with `prepare`. If the driver drops it, `broken` is called. After an
+    /// error, the steps that were taken must be [taken back](Self::take_down).
+    pub(crate) fn make<S: Store, A: AttachedDevice>(
         &mut self,
         store: &Arc<S>,
-        claim: &Claim<A>,
+        claim: &DeviceClaim<A>,
         buffers: &Arc<Buffers>,
-        shape: &Shape,
+        shape: &BlockDeviceSpec,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<BlockQueue, LiveError> {
@@ -65,8 +65,8 @@ impl Exposed {
         debug_assert!(cfg!(feature = "ublk") || shape.via == Via::Loop);
         #[cfg(feature = "ublk")]
         if shape.via == Via::Ublk {
-            let &Shape { name, depth, rotational, threads, .. } = shape;
-            let wanted = Wanted { name, depth, rotational, token: claim.token() };
+            let &BlockDeviceSpec { name, depth, rotational, threads, .. } = shape;
+            let wanted = UblkSpec { name, depth, rotational, token: claim.token() };
             let device = Box::new(UblkDevice::attach(store, &wanted, threads, prepare, broken)?);
             return BlockQueue::open(self.device.insert(BlockDevice::Ublk(device)).path());
         }
@@ -91,7 +91,7 @@ impl Exposed {
         self.device.as_ref().map(BlockDevice::path)
     }
 
-    /// Refuses to go on if somebody uses the device.
+    /// Fails if the device is in use.
     pub(crate) fn check_unused(&self) -> Result<(), LiveError> {
         match &self.device {
             Some(device) if device.in_use() => {
@@ -130,15 +130,15 @@ impl Exposed {
     }
 }
 
-/// Unmounts, and ends the connection to the kernel, so that the threads that serve it end, too. Returns false if somebody still
-/// has the file open: the mount is then out of sight, and the threads end when that file is closed.
+/// Unmounts, and ends the connection to the kernel, so that the threads that serve it end, too. Returns false if
+/// somebody still has the file open: the mount is then out of sight, and the threads end when that file is closed.
 ///
 /// The kernel releases the file a moment after the loop device has. A copy of the mount in another mount namespace (a
 /// container, `unshare -m`) would keep the file system alive after a plain unmount; a forced one ends its connection.
 fn unmount_patiently(mount_point: &Path) -> io::Result<bool> {
     for _ in 0..200 {
-        // `EXPIRE` tells whether the mount is busy and, the first time, leaves it there. `FORCE` ends the connection even
-        // of a busy mount, so it must come after that.
+        // `EXPIRE` tells whether the mount is busy and, the first time, leaves it there. `FORCE` ends the connection
+        // even of a busy mount, so it must come after that.
         match unmount(mount_point, UnmountFlags::EXPIRE) {
             Err(rustix::io::Errno::BUSY) => sleep(Duration::from_millis(5)),
             Err(rustix::io::Errno::AGAIN) => match unmount(mount_point, UnmountFlags::FORCE) {

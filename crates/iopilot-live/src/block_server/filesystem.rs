@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::buffer::{Buffer, Buffers};
-use super::fuse::{self, Attributes, Body, FileSystem, Kind, Reply};
+use super::fuse::{self, Attributes, FuseBody, FuseFileSystem, FuseNodeKind, Reply};
 use super::store::{BlockRequest, Store};
 use iopilot_block::Op;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ pub(super) struct StoreFileSystem<S> {
 }
 
 impl<S: Store> StoreFileSystem<S> {
-    /// One whose file is `store`.
+    /// A file system whose file is `store`.
     pub(super) fn new(store: Arc<S>, buffers: Arc<Buffers>) -> Self {
         Self { store, buffers }
     }
 
     fn attributes(&self, node: u64) -> Option<Attributes> {
         match node {
-            ROOT => Some(Attributes { node, kind: Kind::Folder, size: 0 }),
-            CONTENT => Some(Attributes { node, kind: Kind::File, size: self.store.size() }),
+            ROOT => Some(Attributes { node, kind: FuseNodeKind::Folder, size: 0 }),
+            CONTENT => Some(Attributes { node, kind: FuseNodeKind::File, size: self.store.size() }),
             _ => None,
         }
     }
@@ -43,7 +43,7 @@ impl<S: Store> StoreFileSystem<S> {
     }
 
     fn read(&self, offset: u64, size: u32, reply: Reply) {
-        // What lies behind the end is no part of the disk.
+        // Bytes beyond the end are no part of the disk.
         let length = u64::from(size).min(self.store.size().saturating_sub(offset));
         match length {
             0 => reply.data(&[]),
@@ -69,24 +69,28 @@ impl<S: Store> StoreFileSystem<S> {
     }
 }
 
-impl<S: Store> FileSystem for StoreFileSystem<S> {
-    fn request(&self, node: u64, body: Body<'_>, data: Option<Buffer>, reply: Reply) {
+impl<S: Store> FuseFileSystem for StoreFileSystem<S> {
+    fn request(&self, node: u64, body: FuseBody<'_>, data: Option<Buffer>, reply: Reply) {
         match body {
-            Body::Read { offset, size } if node == CONTENT => self.read(offset, size, reply),
-            Body::Write { offset, size } if node == CONTENT => self.write(offset, size, data, reply),
-            Body::Fallocate { offset, length, mode } if node == CONTENT => self.fallocate(offset, length, mode, reply),
-            Body::Fsync if node == CONTENT => self.serve(Op::Flush, (0, 0), None, reply),
-            Body::Lookup(name) => match self.attributes(CONTENT).filter(|_| node == ROOT && name == FILE.as_bytes()) {
-                Some(attributes) => reply.data(&attributes.entry_reply()),
-                None => reply.error(libc::ENOENT),
-            },
-            Body::Attributes => match self.attributes(node) {
+            FuseBody::Read { offset, size } if node == CONTENT => self.read(offset, size, reply),
+            FuseBody::Write { offset, size } if node == CONTENT => self.write(offset, size, data, reply),
+            FuseBody::Fallocate { offset, length, mode } if node == CONTENT => {
+                self.fallocate(offset, length, mode, reply)
+            }
+            FuseBody::Fsync if node == CONTENT => self.serve(Op::Flush, (0, 0), None, reply),
+            FuseBody::Lookup(name) => {
+                match self.attributes(CONTENT).filter(|_| node == ROOT && name == FILE.as_bytes()) {
+                    Some(attributes) => reply.data(&attributes.entry_reply()),
+                    None => reply.error(libc::ENOENT),
+                }
+            }
+            FuseBody::Attributes => match self.attributes(node) {
                 Some(attributes) => reply.data(&attributes.reply()),
                 None => reply.error(libc::ENOENT),
             },
-            Body::Open if node == CONTENT => reply.data(&fuse::open_reply()),
-            Body::Statfs => reply.data(&fuse::statfs_reply(self.store.size(), BLOCK)),
-            Body::Closed => reply.data(&[]),
+            FuseBody::Open if node == CONTENT => reply.data(&fuse::open_reply()),
+            FuseBody::Statfs => reply.data(&fuse::statfs_reply(self.store.size(), BLOCK)),
+            FuseBody::Closed => reply.data(&[]),
             _ => reply.error(libc::ENOSYS),
         }
     }

@@ -4,7 +4,7 @@
 
 mod wire;
 
-pub(super) use wire::{Attributes, Body, Kind, MAX_TRANSFER, open_reply, statfs_reply};
+pub(super) use wire::{Attributes, FuseBody, FuseNodeKind, MAX_TRANSFER, open_reply, statfs_reply};
 
 use super::buffer::{Buffer, Buffers};
 use crate::LiveError;
@@ -15,16 +15,16 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use wire::{HEAD, Init, Request};
+use wire::{FuseRequest, HEAD, Init};
 
 const DEVICE: &str = "/dev/fuse";
-/// The most requests that the kernel may have under way.
+/// The most requests that the kernel may have in flight.
 const MAX_BACKGROUND: u16 = 512;
 
 /// Answers the kernel's requests, from several threads.
-pub(super) trait FileSystem: Send + Sync + 'static {
+pub(super) trait FuseFileSystem: Send + Sync + 'static {
     /// Takes a request, with the data of a write. `reply` may be used at once or later, by any thread.
-    fn request(&self, node: u64, body: Body<'_>, data: Option<Buffer>, reply: Reply);
+    fn request(&self, node: u64, body: FuseBody<'_>, data: Option<Buffer>, reply: Reply);
 }
 
 /// A file system that is mounted; its threads end when it is unmounted.
@@ -36,7 +36,7 @@ impl Fuse {
     /// Mounts `file_system` at `mount_point`. `threads` threads called after `name` serve it, each of which begins with
     /// `prepare`. The data of writes come in `buffers`.
     pub(super) fn mount(
-        file_system: impl FileSystem,
+        file_system: impl FuseFileSystem,
         mount_point: &Path,
         buffers: &Arc<Buffers>,
         (name, threads): (&str, usize),
@@ -58,7 +58,7 @@ impl Fuse {
     }
 
     fn serve(
-        file_system: impl FileSystem,
+        file_system: impl FuseFileSystem,
         device: File,
         buffers: &Arc<Buffers>,
         (name, threads): (&str, usize),
@@ -90,7 +90,7 @@ impl Fuse {
     }
 }
 
-/// The way to answer one request. Dropped without an answer it is an I/O error.
+/// The reply to one request. A reply that is dropped unsent is an I/O error.
 #[derive(Debug)]
 pub(super) struct Reply {
     device: Option<Arc<File>>,
@@ -127,7 +127,7 @@ impl Drop for Reply {
     }
 }
 
-/// A message of the kernel: what comes before a write's data, and these, or the rest of another request.
+/// A message of the kernel: the head and the data of a write, or the head and the rest of another request.
 struct Message {
     /// The head, and room behind it for the rest of a request that is no write.
     head: [u8; HEAD + REST],
@@ -143,16 +143,16 @@ impl Message {
     }
 
     /// Receives a request.
-    fn receive(&mut self, mut device: &File) -> io::Result<Request<'_>> {
+    fn receive(&mut self, mut device: &File) -> io::Result<FuseRequest<'_>> {
         let mut parts = [IoSliceMut::new(&mut self.head[..HEAD]), IoSliceMut::new(&mut self.data)];
         let length = device.read_vectored(&mut parts)?;
         let rest = length.saturating_sub(HEAD);
         if !wire::is_write(&self.head) {
             let rest = rest.min(REST);
             self.head[HEAD..HEAD + rest].copy_from_slice(&self.data[..rest]);
-            return Request::parse(&self.head[..length.min(HEAD + REST)]);
+            return FuseRequest::parse(&self.head[..length.min(HEAD + REST)]);
         }
-        Request::parse(&self.head[..length.min(HEAD)])?.with_data(rest)
+        FuseRequest::parse(&self.head[..length.min(HEAD)])?.with_data(rest)
     }
 }
 
@@ -162,12 +162,12 @@ fn greet(device: &Arc<File>, buffers: &Arc<Buffers>) -> io::Result<()> {
     loop {
         let request = message.receive(device)?;
         let reply = Reply { device: Some(Arc::clone(device)), unique: request.unique };
-        let Body::Init(Init { major, minor, flags }) = request.body else {
+        let FuseBody::Init(Init { major, minor, flags }) = request.body else {
             reply.error(libc::EIO);
             continue;
         };
         if major > wire::MAJOR {
-            // It tries again with ours.
+            // The kernel tries again with our version.
             reply.data(&wire::version_reply());
             continue;
         }
@@ -182,13 +182,13 @@ fn greet(device: &Arc<File>, buffers: &Arc<Buffers>) -> io::Result<()> {
 }
 
 /// Hands requests to `file_system` until it is unmounted.
-fn serve(device: &Arc<File>, file_system: &impl FileSystem, buffers: &Arc<Buffers>) -> io::Result<()> {
+fn serve(device: &Arc<File>, file_system: &impl FuseFileSystem, buffers: &Arc<Buffers>) -> io::Result<()> {
     let mut message = Message::new(buffers);
     loop {
         let request = match message.receive(device) {
             Ok(request) => request,
             Err(e) => match e.raw_os_error() {
-                // The kernel took a request back, or a signal came.
+                // The kernel aborted a request, or a signal came.
                 Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => continue,
                 Some(libc::ENODEV) => return Ok(()),
                 _ => return Err(e),
@@ -197,10 +197,10 @@ fn serve(device: &Arc<File>, file_system: &impl FileSystem, buffers: &Arc<Buffer
         let reply = Reply { device: Some(Arc::clone(device)), unique: request.unique };
         let node = request.node;
         match request.body {
-            Body::Unanswered => reply.forget(),
-            Body::Write { offset, size } => {
+            FuseBody::Unanswered => reply.forget(),
+            FuseBody::Write { offset, size } => {
                 let data = std::mem::replace(&mut message.data, buffers.take());
-                file_system.request(node, Body::Write { offset, size }, Some(data), reply);
+                file_system.request(node, FuseBody::Write { offset, size }, Some(data), reply);
             }
             body => file_system.request(node, body, None, reply),
         }

@@ -57,8 +57,8 @@ impl LoopDevice {
         Self { path: path.to_owned() }
     }
 
-    /// Attaches `file` to the first free loop device, whose logical blocks have so many bytes. It uses direct I/O, so that all
-    /// requests are in flight at once.
+    /// Attaches `file` to the first free loop device, with logical blocks of `logical_block` bytes. It uses direct I/O,
+    /// so that all requests are in flight at once.
     pub(super) fn attach(file: &Path, logical_block: u32) -> Result<Self, LiveError> {
         let control = open(Path::new(CONTROL))?;
         let backing = OpenOptions::new().read(true).write(true).open(file).map_err(|e| LiveError::io(file, e))?;
@@ -116,8 +116,8 @@ impl LoopDevice {
         Some(PathBuf::from(text.strip_suffix(" (deleted)").unwrap_or(text)))
     }
 
-    /// Detaches the file. Returns true when that is done. Returns false after `patience` if somebody has the device open; it is
-    /// then detached when they close it.
+    /// Detaches the file. Returns true when that is done. Returns false after `patience` if somebody has the device
+    /// open; it is then detached when they close it.
     pub(super) fn detach(&self, patience: Duration) -> Result<bool, LiveError> {
         {
             let device = open(&self.path)?;

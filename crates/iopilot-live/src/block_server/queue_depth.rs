@@ -3,7 +3,7 @@
 use crate::{BlockQueue, LiveError};
 use iopilot_sched::NO_SCHEDULER;
 
-/// What loop devices have by themselves, and the most they can have.
+/// The default of loop devices, which is also their maximum.
 pub(super) const MOST: u32 = 128;
 /// The least that the kernel accepts.
 pub(super) const LEAST: u32 = 4;

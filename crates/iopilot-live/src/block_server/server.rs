@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// What a [`Server`] serves.
-pub(crate) trait Served: Send + 'static {
-    /// What it can be asked.
+pub(crate) trait ServedDevice: Send + 'static {
+    /// The commands that it accepts.
     type Command: DeserializeOwned;
 
-    /// Carries out a command, and answers it. Whether it is [gone](Self::is_gone) is looked up afterwards.
+    /// Carries out a command, and answers it. The server checks [`Self::is_gone`] afterwards.
     fn command(&mut self, command: Self::Command, client: &UnixStream) -> io::Result<()>;
 
     /// Takes everything down. If somebody uses the device, nothing is done, unless `force`.
@@ -29,41 +29,41 @@ pub(crate) trait Served: Send + 'static {
 }
 
 /// A served block device with its control socket.
-pub(crate) struct Server<P: Served> {
+pub(crate) struct Server<P: ServedDevice> {
     parts: Arc<Mutex<P>>,
     /// The thread that serves the control socket, and the stream whose closing ends it.
     control: Option<(JoinHandle<()>, UnixStream)>,
     folder: PathBuf,
-    /// Gets a byte when the device was detached from outside, or is of no use any more.
+    /// Receives a byte when the device was detached from outside, or has failed.
     ended: UnixStream,
 }
 
 /// The other end of [`Server`]'s stream: a byte there ends [`Server::serve`].
-pub(crate) struct Ending {
+pub(crate) struct EndSignal {
     tell: UnixStream,
     ended: UnixStream,
 }
 
-impl Ending {
+impl EndSignal {
     pub(crate) fn new() -> Result<Self, LiveError> {
         let (ended, tell) = UnixStream::pair().map_err(|e| LiveError::io("a socket", e))?;
         Ok(Self { tell, ended })
     }
 
-    /// What ends the server: for whoever finds the device to be of no use any more.
+    /// A function that ends the server, to be called when the device has failed.
     pub(crate) fn teller(&self) -> Result<impl Fn() + Send + Sync + use<>, LiveError> {
         let tell = self.tell.try_clone().map_err(|e| LiveError::io("a socket", e))?;
         Ok(move || drop((&tell).write_all(&[0])))
     }
 }
 
-impl<P: Served> Server<P> {
+impl<P: ServedDevice> Server<P> {
     /// Listens in `folder` for commands to `parts`.
-    pub(crate) fn start(parts: P, folder: &Path, ending: Ending, name: &str) -> Result<Self, LiveError> {
+    pub(crate) fn start(parts: P, folder: &Path, ending: EndSignal, name: &str) -> Result<Self, LiveError> {
         let listener = control::listen(folder)?;
         let (stopped, stop) = UnixStream::pair().map_err(|e| LiveError::io("a socket", e))?;
         let parts = Arc::new(Mutex::new(parts));
-        let Ending { tell, ended } = ending;
+        let EndSignal { tell, ended } = ending;
         let thread = {
             let parts = Arc::clone(&parts);
             let serve = move || serve_control(&listener, &stopped, tell, &parts);
@@ -78,8 +78,8 @@ impl<P: Served> Server<P> {
         lock(&self.parts)
     }
 
-    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
-    /// device's folder.
+    /// Leaves the terminal and the folder that this process was started from; its messages go to a file in the device's
+    /// folder.
     pub(crate) fn leave_terminal(&self) -> Result<(), LiveError> {
         let path = self.folder.join("log");
         sys::leave_terminal(&path).map_err(|e| LiveError::io(path, e))
@@ -101,7 +101,7 @@ impl<P: Served> Server<P> {
         woken.and(result)
     }
 
-    /// As [`Served::take_down`]; then commands are listened to no more.
+    /// As [`ServedDevice::take_down`]; then stops listening for commands.
     pub(crate) fn take_down(&mut self, force: bool) -> Result<(), LiveError> {
         let (result, gone) = {
             let mut parts = lock(&self.parts);
@@ -116,7 +116,7 @@ impl<P: Served> Server<P> {
     }
 }
 
-impl<P: Served> Drop for Server<P> {
+impl<P: ServedDevice> Drop for Server<P> {
     fn drop(&mut self) {
         // Nobody is left to report to.
         let _ = self.take_down(true);
@@ -124,7 +124,12 @@ impl<P: Served> Drop for Server<P> {
 }
 
 /// Serves the control socket until `stopped` is closed or the device is detached; then `tell` gets a byte.
-fn serve_control<P: Served>(listener: &UnixListener, stopped: &UnixStream, mut tell: UnixStream, parts: &Mutex<P>) {
+fn serve_control<P: ServedDevice>(
+    listener: &UnixListener,
+    stopped: &UnixStream,
+    mut tell: UnixStream,
+    parts: &Mutex<P>,
+) {
     while matches!(wait_for_either(listener, stopped), Ok(Either::First)) {
         let Ok((stream, _)) = listener.accept() else { continue };
         // A client that sends nothing, or no valid command, gets no answer.
@@ -136,7 +141,7 @@ fn serve_control<P: Served>(listener: &UnixListener, stopped: &UnixStream, mut t
             parts.is_gone()
         };
         if gone {
-            // It is read, or nobody waits for it.
+            // The byte is read, or no thread waits for it.
             let _ = tell.write_all(&[0]);
             return;
         }
@@ -147,7 +152,7 @@ fn lock<P>(parts: &Mutex<P>) -> MutexGuard<'_, P> {
     parts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which of two there is something to read from.
+/// Which of two descriptors is readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Either {
     First,

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Duration;
 
-/// What is noted of a block device that is served.
-pub(crate) trait Attached: Clone + Serialize + DeserializeOwned {
+/// The record of a served block device.
+pub(crate) trait AttachedDevice: Clone + Serialize + DeserializeOwned {
     /// What it is called in messages.
     const KIND: &'static str;
-    /// What names begin with where none is given.
+    /// The prefix of default names.
     const PREFIX: &'static str;
 
     /// Its name.
@@ -37,7 +37,7 @@ pub(crate) trait Attached: Clone + Serialize + DeserializeOwned {
     fn died(&mut self);
 }
 
-/// How long a dead disk's device may be held open by others before it is left to go when they close it.
+/// How long to wait for others to close a dead server's device. After that it is detached when they close it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The folder of all block devices of a kind.
@@ -49,14 +49,14 @@ pub(crate) struct StateFolder<A> {
 
 /// The folder of one block device, claimed by this process.
 #[derive(Debug)]
-pub(crate) struct Claim<A> {
+pub(crate) struct DeviceClaim<A> {
     folder: PathBuf,
     note: Note<A>,
 }
 
 /// The block devices that were found.
 #[derive(Debug)]
-pub(crate) struct Found<A> {
+pub(crate) struct FoundDevices<A> {
     /// Those that are served, and those whose servers are dead, but which are still in use; by name.
     pub(crate) attached: Vec<A>,
     /// Those whose servers were dead; they are cleared away.
@@ -70,11 +70,11 @@ struct Note<A> {
     pid: u32,
     /// When that process started, in ticks since boot, since process identifiers are reused.
     started: u64,
-    /// Once it is served.
+    /// Set once the device is served.
     attachment: Option<A>,
 }
 
-impl<A: Attached> StateFolder<A> {
+impl<A: AttachedDevice> StateFolder<A> {
     /// The folder at `path`, made where it does not exist.
     pub(crate) fn open(path: &Path) -> Result<Self, LiveError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
@@ -83,10 +83,10 @@ impl<A: Attached> StateFolder<A> {
         Ok(Self { path: real.map_err(|e| LiveError::io(path, e))?, kind: PhantomData })
     }
 
-    /// Finds them, and clears away those of dead servers that nobody uses.
-    pub(crate) fn look(&self) -> Result<Found<A>, LiveError> {
+    /// Finds the devices, and clears away those of dead servers that are not in use.
+    pub(crate) fn look(&self) -> Result<FoundDevices<A>, LiveError> {
         let _lock = self.lock()?;
-        let mut found = Found { attached: Vec::new(), cleared: Vec::new() };
+        let mut found = FoundDevices { attached: Vec::new(), cleared: Vec::new() };
         for folder in self.folders()? {
             match note::<A>(&folder) {
                 Some(note) if note.is_alive() => found.attached.extend(note.attachment),
@@ -106,15 +106,15 @@ impl<A: Attached> StateFolder<A> {
         Ok(found)
     }
 
-    /// Clears away the device `name`, whose server is dead, though somebody uses it.
+    /// Clears away the device `name`, whose server is dead, although it is in use.
     pub(crate) fn clear_away(&self, name: &str) -> Result<(), LiveError> {
         let _lock = self.lock()?;
         clear(&self.folder(name))
     }
 
     /// Notes this process as the one that serves the device `name`; where that is `None`, the first free one of the
-    /// [prefix](Attached::PREFIX) and a number.
-    pub(crate) fn claim(&self, name: Option<&str>) -> Result<Claim<A>, LiveError> {
+    /// [prefix](AttachedDevice::PREFIX) and a number.
+    pub(crate) fn claim(&self, name: Option<&str>) -> Result<DeviceClaim<A>, LiveError> {
         let _lock = self.lock()?;
         let folder = match name {
             Some(name) => {
@@ -133,7 +133,7 @@ impl<A: Attached> StateFolder<A> {
         let pid = process::id();
         let started =
             start_of(pid).ok_or_else(|| LiveError::io("/proc/self/stat", io::ErrorKind::InvalidData.into()))?;
-        let claim = Claim { folder, note: Note { pid, started, attachment: None } };
+        let claim = DeviceClaim { folder, note: Note { pid, started, attachment: None } };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(claim.mount_point());
         made.map_err(|e| LiveError::io(claim.mount_point(), e))?;
         claim.write()?;
@@ -165,7 +165,7 @@ impl<A: Attached> StateFolder<A> {
     }
 }
 
-impl<A: Attached> Claim<A> {
+impl<A: AttachedDevice> DeviceClaim<A> {
     /// The disk's name.
     pub(crate) fn name(&self) -> String {
         self.folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
@@ -176,7 +176,7 @@ impl<A: Attached> Claim<A> {
         self.folder.join("mnt")
     }
 
-    /// What tells this process from all others: its number and the time that it started, in one.
+    /// Identifies this process: its number and its start time, in one number.
     #[cfg(feature = "ublk")]
     pub(super) fn token(&self) -> u64 {
         self.note.token()
@@ -212,7 +212,7 @@ impl<A> Note<A> {
 
     #[cfg(feature = "ublk")]
     fn token(&self) -> u64 {
-        /// Numbers of processes are no longer than this.
+        /// Process numbers have at most this many bits.
         const PID_BITS: u32 = 22;
         (self.started << PID_BITS) | u64::from(self.pid)
     }
@@ -222,7 +222,7 @@ fn note<A: DeserializeOwned>(folder: &Path) -> Option<Note<A>> {
     serde_json::from_str(&fs::read_to_string(folder.join("state.json")).ok()?).ok()
 }
 
-/// When process `pid` started, in ticks since boot; `None` where there is none, or only what remains of one.
+/// When process `pid` started, in ticks since boot; `None` where there is none, or it is a zombie.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in brackets, may hold anything.
@@ -238,12 +238,12 @@ fn clear(folder: &Path) -> Result<(), LiveError> {
     for device in loop_devices_on(&mount_point.join(FILE)) {
         // Its requests fail at once, so nothing blocks here.
         if let Ok(queue) = BlockQueue::open(device.path()) {
-            // A device that is going away may refuse; another disk will then not get it.
+            // A device that is being removed may refuse; no other disk will get it then.
             let _ = queue_depth::set(&queue, queue_depth::MOST);
         }
         device.detach(PATIENCE)?;
     }
-    // Several, where one was mounted over another.
+    // There are several mounts if one was mounted over another.
     while unmount(&mount_point, UnmountFlags::DETACH).is_ok() {}
     remove(folder)
 }

@@ -1,4 +1,4 @@
-//! [`Store`]: what a block device's requests do.
+//! [`Store`]: the data behind a block device.
 
 use super::answer::Answer;
 use iopilot_block::Op;
@@ -21,7 +21,7 @@ pub(crate) struct BlockRequest {
 /// A request is first [taken](Self::take), in the order in which the kernel sends requests. What may block is done
 /// [afterwards](Self::carry_out), by one of several threads.
 pub(crate) trait Store: Send + Sync + 'static {
-    /// A request that was taken, of which the rest may block.
+    /// A request that was taken, and whose remaining work may block.
     type Taken: Send + 'static;
 
     /// Bytes.

@@ -13,7 +13,8 @@ pub(crate) fn monotonic() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Gives the calling thread, and those it starts, real-time priority (`SCHED_FIFO`). Returns whether the kernel allowed it.
+/// Gives the calling thread, and those it starts, real-time priority (`SCHED_FIFO`). Returns whether the kernel allowed
+/// it.
 pub(crate) fn become_real_time(priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads the structure, which outlives the call; 0 is the calling thread.
@@ -22,7 +23,7 @@ pub(crate) fn become_real_time(priority: i32) -> bool {
 
 /// Runs `what` with real-time priority, if the kernel allows it.
 pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
-    /// In the middle.
+    /// The middle of the range.
     const PRIORITY: i32 = 50;
     // SAFETY: takes and gives a number; 0 is the calling thread.
     let usual = unsafe { libc::sched_getscheduler(0) };
@@ -36,8 +37,8 @@ pub(crate) fn before_all_others<T>(what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Tells the kernel that the calling thread, and those it starts, serve a disk. The kernel then does not free memory for them
-/// by writing to that disk, which would deadlock. Returns whether the kernel allowed it.
+/// Tells the kernel that the calling thread, and those it starts, serve a disk. The kernel then does not free memory
+/// for them by writing to that disk, which would deadlock. Returns whether the kernel allowed it.
 pub(crate) fn become_io_flusher() -> bool {
     // From include/uapi/linux/prctl.h.
     const PR_SET_IO_FLUSHER: libc::c_int = 57;

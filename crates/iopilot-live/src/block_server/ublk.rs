@@ -1,8 +1,8 @@
 //! [`UblkDevice`]: a block device that this process serves by the kernel's ublk driver.
 //!
-//! The driver passes requests and takes answers by io_uring commands, all from one thread, which owns the ring ([`queue`]).
-//! That thread has the store take each request. Other threads do what may block. Answers reach the owner of the ring through
-//! an [`outbox`].
+//! The driver passes requests and takes answers by io_uring commands, all from one thread, which owns the ring
+//! ([`queue`]). That thread has the store take each request. Other threads do what may block. Answers reach the owner
+//! of the ring through an [`outbox`].
 
 mod abi;
 mod control;
@@ -17,11 +17,11 @@ use super::filesystem::BLOCK;
 use super::store::Store;
 use crate::LiveError;
 use abi::{CONTROL, DeviceInfo, Parameters};
-use control::Control;
+use control::UblkControl;
 use iopilot_block::SECTOR_BYTES;
-use memory::Buffers;
+use memory::UblkBuffers;
 use outbox::Outbox;
-use queue::Queue;
+use queue::UblkQueue;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ use std::thread::{self, JoinHandle};
 pub(crate) const MOST: u32 = DeviceInfo::MAX_DEPTH;
 
 /// The settings of a new device.
-pub(super) struct Wanted<'a> {
-    /// What its threads are called after.
+pub(super) struct UblkSpec<'a> {
+    /// The name that its threads are called after.
     pub(super) name: &'a str,
     /// Its queue depth.
     pub(super) depth: u32,
@@ -61,7 +61,7 @@ pub(super) fn clear(token: u64) -> Result<(), LiveError> {
     if numbers.is_empty() {
         return Ok(());
     }
-    let mut control = Control::open().map_err(failed)?;
+    let mut control = UblkControl::open().map_err(failed)?;
     for number in numbers {
         // A device may have gone meanwhile; those of others are left alone.
         if control.info(number).is_ok_and(|info| info.token == token) {
@@ -75,28 +75,28 @@ pub(super) fn clear(token: u64) -> Result<(), LiveError> {
 pub(super) struct UblkDevice {
     number: u32,
     path: PathBuf,
-    control: Control,
+    control: UblkControl,
     outbox: Arc<Outbox>,
     threads: Vec<JoinHandle<()>>,
     gone: bool,
-    /// Kept until the driver has let go of them.
-    _buffers: Arc<Buffers>,
+    /// Kept until the driver no longer uses them.
+    _buffers: Arc<UblkBuffers>,
 }
 
 impl UblkDevice {
-    /// Makes a device over `store`, for which `threads` threads do what may block; each thread begins with `prepare`. Should
-    /// the driver let go of it, `broken` is called.
+    /// Makes a device over `store`, for which `threads` threads do what may block; each thread begins with `prepare`.
+    /// If the driver drops it, `broken` is called.
     pub(super) fn attach<S: Store>(
         store: &Arc<S>,
-        wanted: &Wanted<'_>,
+        wanted: &UblkSpec<'_>,
         threads: usize,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<Self, LiveError> {
         let depth = u16::try_from(wanted.depth).map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
         let sectors = store.size() / SECTOR_BYTES;
-        let mut control = Control::open().map_err(failed)?;
-        let buffers = Arc::new(Buffers::new(depth).map_err(failed)?);
+        let mut control = UblkControl::open().map_err(failed)?;
+        let buffers = Arc::new(UblkBuffers::new(depth).map_err(failed)?);
         let outbox = Arc::new(Outbox::new().map_err(failed)?);
         let number = control.add(depth, wanted.token).map_err(too_old)?;
         let mut device = Self {
@@ -143,7 +143,7 @@ impl UblkDevice {
         &mut self,
         store: Arc<S>,
         (name, depth): (&str, u16),
-        buffers: Arc<Buffers>,
+        buffers: Arc<UblkBuffers>,
         jobs: Sender<S::Taken>,
         prepare: impl Fn() + Copy + Send + 'static,
         broken: impl FnOnce() + Send + 'static,
@@ -154,7 +154,7 @@ impl UblkDevice {
         let (tell, told) = channel();
         let serve = move || {
             prepare();
-            let mut queue = match Queue::fetch(character, depth, buffers, outbox) {
+            let mut queue = match UblkQueue::fetch(character, depth, buffers, outbox) {
                 Ok(queue) => queue,
                 Err(e) => return drop(tell.send(Err(e))),
             };
@@ -182,7 +182,7 @@ impl UblkDevice {
         &self.path
     }
 
-    /// Removes it, once requests under way have been answered. Processes that still have it open get I/O errors.
+    /// Removes it, once requests in flight have been answered. Processes that still have it open get I/O errors.
     pub(super) fn detach(&mut self) -> Result<(), LiveError> {
         if self.gone {
             return Ok(());
@@ -195,7 +195,7 @@ impl UblkDevice {
             // A panic has been printed already.
             let _ = thread.join();
         }
-        // Only now: the driver waits for whoever has its character device open.
+        // Only now: the driver waits until its character device is closed.
         let deleted = self.control.delete(self.number);
         stopped.and(deleted).map_err(failed)
     }
@@ -223,7 +223,7 @@ fn failed(e: io::Error) -> LiveError {
     LiveError::io(CONTROL, e)
 }
 
-/// A driver that does not know how its commands are numbered here.
+/// The error of a driver that does not know this numbering of its commands.
 fn too_old(e: io::Error) -> LiveError {
     /// `ENOTSUPP`, which is the kernel's own.
     const NOT_SUPPORTED: i32 = 524;

@@ -74,7 +74,8 @@ fn check_loop() -> Result<(), LiveError> {
     Ok(())
 }
 
-/// The queue depth: what was asked for, if it is possible, else the possible one that is nearest to `natural`.
+/// The queue depth: the one that was asked for, which must be possible; by default the possible one nearest to
+/// `natural`.
 pub(crate) fn depth(via: Via, asked: Option<u32>, natural: Option<u32>) -> Result<u32, LiveError> {
     let possible = via.depths();
     match asked {
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_depth_is_the_natural_one_as_far_as_it_can_be() {
+    fn the_default_depth_is_the_possible_one_nearest_to_the_natural_one() {
         let of = |asked| depth(Via::Loop, asked, Some(32));
         assert_eq!((of(None).unwrap(), of(Some(4)).unwrap()), (32, 4));
         assert_eq!(depth(Via::Loop, None, Some(1)).unwrap(), 4);
@@ -111,7 +112,7 @@ mod tests {
 
     #[cfg(feature = "ublk")]
     #[test]
-    fn ublk_takes_any_depth_that_its_tags_can_tell() {
+    fn ublk_takes_any_depth_that_its_tags_can_number() {
         let of = |asked| depth(Via::Ublk, asked, Some(32));
         assert_eq!((of(None).unwrap(), of(Some(1)).unwrap(), of(Some(4096)).unwrap()), (32, 1, 4096));
         assert_eq!(

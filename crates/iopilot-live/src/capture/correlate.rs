@@ -1,20 +1,20 @@
-//! [`Correlator`]: follows bios through merging, issue and completion by operation and sectors alone.
+//! [`BioCorrelator`]: follows bios through merging, issue and completion by operation and sectors alone.
 //!
-//! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found by
-//! walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where that
-//! one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio, also
-//! partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A bio that
-//! the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split off. Flush
-//! requests carry no sectors: one serves all flushes that wait when it is issued.
+//! A request covers exactly the bios that were merged into it, end to end. When `[a, b)` is issued, its bios are found
+//! by walking: the oldest not yet issued one of that operation that begins at `a`, then the oldest that begins where
+//! that one ends, until `b`. The same walk over the issued ones serves completions, and since it may stop inside a bio,
+//! also partial ones. Two bios of the same sectors in flight at once are thus taken in the order of their arrival. A
+//! bio that the kernel splits becomes two records, for the scheduler sees two; the later part arrives when it is split
+//! off. Flush requests carry no sectors: one serves all flushes that wait when it is issued.
 
-use super::event::{Event, Io, What};
+use super::event::{BlockEvent, BlockEventKind, BlockIo};
 use super::options::Delivery;
-use super::tasks::{Task, Tasks, comm_text};
+use super::tasks::{TaskOrigin, Tasks, comm_text};
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A bio under way; times are on the monotonic clock.
+/// A bio in flight; times are on the monotonic clock.
 #[derive(Debug)]
 struct Bio {
     record: TraceRecord,
@@ -35,7 +35,7 @@ const MAX_WAITING: usize = 1 << 17;
 
 /// Turns events, in order of time, into records, in order of arrival or of completion.
 #[derive(Debug)]
-pub(super) struct Correlator {
+pub(super) struct BioCorrelator {
     tasks: Tasks,
     /// All bios from the oldest incomplete one on; `first` is the number of the front one.
     bios: VecDeque<Bio>,
@@ -62,7 +62,7 @@ pub(super) struct Correlator {
     names: BTreeMap<u32, [u8; 16]>,
 }
 
-impl Correlator {
+impl BioCorrelator {
     pub(super) fn new(tasks: Tasks, flushes_after_fua: bool, patience: Nanos, delivery: Delivery) -> Self {
         Self {
             tasks,
@@ -109,17 +109,17 @@ impl Correlator {
     }
 
     /// Takes in `event`, which is no earlier than the ones before it.
-    pub(super) fn take(&mut self, event: &Event) {
+    pub(super) fn take(&mut self, event: &BlockEvent) {
         match event.what {
-            What::Fork { parent, child } => self.tasks.fork(parent, child, event.time),
-            What::Exit { pid } => self.tasks.exit(pid),
-            What::Queued(io) => self.queue(event, &io),
-            What::Split { op, lba, at } => self.split(op, lba, at, event.time),
-            What::Merged(io) => self.merge(&io),
-            What::Inserted(io) => self.insert(&io, event.time),
-            What::Issued(io) => self.issue(&io, event.time),
-            What::Completed(io) => self.complete(&io, event.time),
-            What::Refused(io) => self.refuse(&io, event.time),
+            BlockEventKind::Fork { parent, child } => self.tasks.fork(parent, child, event.time),
+            BlockEventKind::Exit { pid } => self.tasks.exit(pid),
+            BlockEventKind::Queued(io) => self.queue(event, &io),
+            BlockEventKind::Split { op, lba, at } => self.split(op, lba, at, event.time),
+            BlockEventKind::Merged(io) => self.merge(&io),
+            BlockEventKind::Inserted(io) => self.insert(&io, event.time),
+            BlockEventKind::Issued(io) => self.issue(&io, event.time),
+            BlockEventKind::Completed(io) => self.complete(&io, event.time),
+            BlockEventKind::Refused(io) => self.refuse(&io, event.time),
         }
     }
 
@@ -174,12 +174,12 @@ impl Correlator {
         self.first + self.bios.len() as u64 - 1
     }
 
-    fn queue(&mut self, event: &Event, io: &Io) {
+    fn queue(&mut self, event: &BlockEvent, io: &BlockIo) {
         if self.closed.is_some_and(|t| event.time > t) {
             return;
         }
         self.origin.get_or_insert(event.time);
-        let Task { parent, start } = self.tasks.get(event.pid);
+        let TaskOrigin { parent, start } = self.tasks.get(event.pid);
         // The last one counts: a child first has its parent's name.
         self.names.insert(event.pid, event.comm);
         // A bio without sectors is a flush, whatever it is called.
@@ -223,14 +223,14 @@ impl Correlator {
     }
 
     /// Marks the youngest bio queued there: a bio merges in the call that queued it.
-    fn merge(&mut self, io: &Io) {
+    fn merge(&mut self, io: &BlockIo) {
         let found = self.queued[class(io.op)].range((io.lba.0, 0)..(io.lba.0 + 1, 0)).next_back().copied();
         if let Some((_, number)) = found {
             self.bio(number).record.merged = Some(true);
         }
     }
 
-    fn insert(&mut self, io: &Io, time: Nanos) {
+    fn insert(&mut self, io: &BlockIo, time: Nanos) {
         let (mut at, end) = (io.lba.0, io.lba.0 + u64::from(io.sectors.0));
         while let Some(&(_, number)) = self.queued[class(io.op)].range((at, 0)..(end, 0)).next() {
             let bio = self.bio(number);
@@ -239,7 +239,7 @@ impl Correlator {
         }
     }
 
-    fn issue(&mut self, io: &Io, time: Nanos) {
+    fn issue(&mut self, io: &BlockIo, time: Nanos) {
         if io.op == Op::Flush {
             for n in 0..self.flushes.len() {
                 let number = self.flushes[n];
@@ -260,7 +260,7 @@ impl Correlator {
         }
     }
 
-    fn complete(&mut self, io: &Io, time: Nanos) {
+    fn complete(&mut self, io: &BlockIo, time: Nanos) {
         if io.op == Op::Flush {
             // Flushes that came after the issue wait for the next one.
             for number in std::mem::take(&mut self.flushes) {
@@ -319,7 +319,7 @@ impl Correlator {
     }
 
     /// Ends the youngest bio queued there: a bio is refused in the call that queued it.
-    fn refuse(&mut self, io: &Io, time: Nanos) {
+    fn refuse(&mut self, io: &BlockIo, time: Nanos) {
         let number = if io.sectors == Sectors(0) {
             let waiting =
                 self.flushes.iter().rposition(|&n| self.bios[(n - self.first) as usize].record.issue.is_none());

@@ -1,4 +1,4 @@
-//! [`Device`]: the properties of a block device that a capture needs.
+//! [`CapturedDevice`]: the properties of a block device that a capture needs.
 
 use crate::LiveError;
 use rustix::fs::{major, minor};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A block device or a partition of one.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct CapturedDevice {
     /// The kernel's name, such as `sda1`.
     pub(super) name: String,
     /// Its directory in sysfs, which exists as long as the device does.
@@ -29,7 +29,7 @@ pub(super) struct Device {
     pub(super) flushes_after_fua: bool,
 }
 
-impl Device {
+impl CapturedDevice {
     pub(super) fn of(path: &Path) -> Result<Self, LiveError> {
         let wrong = |reason: &str| LiveError::Device { path: path.to_owned(), reason: reason.to_owned() };
         let metadata = fs::metadata(path).map_err(|e| wrong(&e.to_string()))?;
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_is_no_block_device_is_refused_in_a_line() {
-        let message = |path: &str| Device::of(Path::new(path)).unwrap_err().to_string();
+        let message = |path: &str| CapturedDevice::of(Path::new(path)).unwrap_err().to_string();
         assert_eq!(message("/dev/null"), "/dev/null: not a block device, expected one such as /dev/sda");
         assert!(message("/dev/no-such").starts_with("/dev/no-such: No such file"));
     }

@@ -1,13 +1,14 @@
 //! [`Ebpf`]: a capture by programs in the kernel, which `bpf/capture.bpf.c` explains.
 //!
-//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests under
-//! way. The programs belong to this process: when it ends, in whatever way, they are gone.
+//! The kernel numbers arrivals, and reports a record when a request completes. Numbers without a record are requests in
+//! flight. The programs belong to this process: when it ends, in whatever way, they are gone.
 
 mod message;
 mod programs;
-mod sequence;
+mod reorder_buffer;
 
-use super::device::Device;
+use super::clock::now;
+use super::device::CapturedDevice;
 use super::options::Delivery;
 use super::tasks::{Tasks, comm_text};
 use crate::LiveError;
@@ -15,14 +16,14 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use message::{BpfMessage, FlagBits, RequestMessage, TaskMessage};
 use programs::Programs;
-use sequence::Sequence;
+use reorder_buffer::ReorderBuffer;
 use std::collections::{BTreeMap, HashMap};
 
 /// The most tasks remembered; others are looked up in `/proc`.
 const MAX_TASKS: usize = 1 << 16;
 
-/// The most requests that wait for an earlier one. A scheduler may delay one for seconds. But its completion may have been lost,
-/// and a fast disk would fill memory meanwhile.
+/// The most requests that wait for an earlier one. A scheduler may delay one for seconds. But its completion may have
+/// been lost, and a fast disk would fill memory meanwhile.
 const MAX_WAITING: usize = 1 << 17;
 
 /// Reads requests from the kernel's ring buffer.
@@ -32,7 +33,7 @@ pub(super) struct Ebpf {
     flags: FlagBits,
     tasks: HashMap<u32, TaskMessage>,
     older: Tasks,
-    sequence: Sequence<RequestMessage>,
+    sequence: ReorderBuffer<RequestMessage>,
     delivery: Delivery,
     /// Completed requests to pass on at once.
     fresh: Vec<RequestMessage>,
@@ -46,19 +47,19 @@ pub(super) struct Ebpf {
 
 impl Ebpf {
     pub(super) fn start(
-        device: &Device,
+        device: &CapturedDevice,
         buffer_kb: u32,
         patience: Nanos,
         delivery: Delivery,
     ) -> Result<Self, LiveError> {
         // The first request to complete need not be the first to arrive.
-        let origin = (delivery == Delivery::AtOnce).then(super::now);
+        let origin = (delivery == Delivery::AtOnce).then(now);
         Ok(Self {
             programs: Programs::start(device, buffer_kb)?,
             flags: FlagBits::default(),
             tasks: HashMap::new(),
             older: Tasks::default(),
-            sequence: Sequence::default(),
+            sequence: ReorderBuffer::default(),
             delivery,
             fresh: Vec::new(),
             patience,
@@ -71,7 +72,7 @@ impl Ebpf {
     pub(super) fn poll(&mut self, out: &mut Vec<TraceRecord>) {
         self.drain();
         self.hand_out(out);
-        let oldest = Nanos(super::now().0.saturating_sub(self.patience.0));
+        let oldest = Nanos(now().0.saturating_sub(self.patience.0));
         // Gives up requests that arrived before that, and those that too many others have overtaken.
         while self.sequence.waiting() > MAX_WAITING && self.sequence.skip_where(|_| true)
             || self.sequence.skip_where(|next| next.arrival < oldest)
@@ -85,7 +86,7 @@ impl Ebpf {
         self.programs.close()
     }
 
-    /// Detaches all programs. Requests still under way are dropped.
+    /// Detaches all programs. Requests still in flight are dropped.
     pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         self.programs.detach()?;
         self.drain();

@@ -1,38 +1,38 @@
-//! [`Event`]: a decoded trace event.
+//! [`BlockEvent`]: a decoded trace event.
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, Sectors};
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
+pub(super) struct BlockEvent {
     /// On the monotonic clock.
     pub(super) time: Nanos,
     /// The CPU it happened on.
     pub(super) cpu: u16,
     /// The current task.
     pub(super) pid: u32,
-    /// Its name, padded with zeros; all zeros if the event lacks it.
+    /// Its name, padded with zeros; all zeros if the event has none.
     pub(super) comm: [u8; 16],
-    pub(super) what: What,
+    pub(super) what: BlockEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(super) enum BlockEventKind {
     /// A bio reached the block layer.
-    Queued(Io),
+    Queued(BlockIo),
     /// A bio was too large for the device: the part from `at` on becomes another bio.
     Split { op: Op, lba: Lba, at: Lba },
     /// A bio, or all of a request's, joined another request.
-    Merged(Io),
+    Merged(BlockIo),
     /// A request was handed to the scheduler.
-    Inserted(Io),
+    Inserted(BlockIo),
     /// A request was sent to the device.
-    Issued(Io),
+    Issued(BlockIo),
     /// A request, or a part of one, completed.
-    Completed(Io),
+    Completed(BlockIo),
     /// A bio ended without becoming a request: it must not wait and no tag was free, or it was refused.
-    Refused(Io),
+    Refused(BlockIo),
     /// A task was created.
     Fork { parent: u32, child: u32 },
     /// A task ended.
@@ -41,17 +41,17 @@ pub(super) enum What {
 
 /// A bio or a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Io {
+pub(super) struct BlockIo {
     pub(super) op: Op,
     pub(super) flags: Flags,
     pub(super) lba: Lba,
     pub(super) sectors: Sectors,
-    /// `None` if the event lacks it.
+    /// `None` if the event has none.
     pub(super) priority: Option<IoPriority>,
 }
 
-/// The kernel's letters for operation and flags (`blk_fill_rwbs`): `F` for preflush, an operation, then `F` for FUA, `A`
-/// for read-ahead, `S` for sync, `M` for metadata. `None` for zone operations and those of drivers.
+/// The kernel's letters for operation and flags (`blk_fill_rwbs`): `F` for preflush, an operation, then `F` for FUA,
+/// `A` for read-ahead, `S` for sync, `M` for metadata. `None` for zone operations and those of drivers.
 pub(super) fn parse_rwbs(rwbs: &[u8]) -> Option<(Op, Flags)> {
     let end = rwbs.iter().position(|&c| c == 0).unwrap_or(rwbs.len());
     let (mut flags, mut rest) = (Flags::empty(), &rwbs[..end]);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How requests are seen.
+/// How requests are captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
     /// BPF where the kernel takes it, else tracefs.
@@ -48,7 +48,7 @@ impl FromStr for Backend {
 /// When a captured request is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// In order of arrival: once all that arrived before are complete, or no longer waited for.
+    /// In order of arrival: once all earlier requests are complete or given up.
     #[default]
     InOrder,
     /// As soon as it is complete, in order of completion.
@@ -62,8 +62,8 @@ pub struct CaptureOptions {
     pub device: PathBuf,
     /// How.
     pub backend: Backend,
-    /// The kernel's buffer, in KiB for each CPU. BPF has one for all, rounded up to a power of two; it counts eight CPUs at
-    /// most.
+    /// The kernel's buffer, in KiB for each CPU. BPF has one for all, rounded up to a power of two; it counts eight
+    /// CPUs at most.
     pub buffer_kb: u32,
     /// When requests are delivered.
     pub delivery: Delivery,

@@ -6,7 +6,7 @@ use std::fs;
 
 /// A task's parent and start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct TaskOrigin {
     /// The task that created it; for tasks older than the trace, the parent process.
     pub(super) parent: Option<u32>,
     /// On the monotonic clock; zero for tasks older than the trace.
@@ -15,7 +15,7 @@ pub(super) struct Task {
 
 /// The known tasks.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(HashMap<u32, Task>);
+pub(super) struct Tasks(HashMap<u32, TaskOrigin>);
 
 impl Tasks {
     /// The tasks alive now.
@@ -30,19 +30,19 @@ impl Tasks {
     }
 
     pub(super) fn fork(&mut self, parent: u32, child: u32, time: Nanos) {
-        self.0.insert(child, Task { parent: Some(parent), start: time });
+        self.0.insert(child, TaskOrigin { parent: Some(parent), start: time });
     }
 
     pub(super) fn exit(&mut self, pid: u32) {
         self.0.remove(&pid);
     }
 
-    /// The task `pid`. An unknown one is older than the trace, and looked up in `/proc` (threads have entries there, too, though
-    /// unlisted).
-    pub(super) fn get(&mut self, pid: u32) -> Task {
+    /// The task `pid`. An unknown one is older than the trace, and looked up in `/proc` (threads have entries there,
+    /// too, though unlisted).
+    pub(super) fn get(&mut self, pid: u32) -> TaskOrigin {
         *self.0.entry(pid).or_insert_with(|| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            Task { parent: parent_in(&stat), start: Nanos::ZERO }
+            TaskOrigin { parent: parent_in(&stat), start: Nanos::ZERO }
         })
     }
 }
@@ -73,8 +73,8 @@ mod tests {
     fn a_task_lives_from_fork_to_exit() {
         let mut tasks = Tasks::default();
         tasks.fork(5, u32::MAX, Nanos(9));
-        assert_eq!(tasks.get(u32::MAX), Task { parent: Some(5), start: Nanos(9) });
+        assert_eq!(tasks.get(u32::MAX), TaskOrigin { parent: Some(5), start: Nanos(9) });
         tasks.exit(u32::MAX);
-        assert_eq!(tasks.get(u32::MAX), Task { parent: None, start: Nanos::ZERO });
+        assert_eq!(tasks.get(u32::MAX), TaskOrigin { parent: None, start: Nanos::ZERO });
     }
 }

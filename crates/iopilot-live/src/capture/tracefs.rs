@@ -13,18 +13,17 @@ pub(super) mod mount;
 mod page;
 mod ring;
 
-use super::correlate::Correlator;
-use super::device::Device;
-use super::event::Event;
-use super::now;
+use super::clock::now;
+use super::correlate::BioCorrelator;
+use super::device::CapturedDevice;
+use super::event::BlockEvent;
 use super::options::Delivery;
 use super::tasks::Tasks;
 use crate::LiveError;
-use instance::Instance;
-pub(super) use instance::tidy;
+use instance::TracefsInstance;
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
-use layout::{Kind, Layouts};
+use layout::{Layouts, TraceEventKind};
 use ring::{Reader, open_readers};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -40,29 +39,29 @@ pub(super) struct Tracefs {
     /// The enabled events of the block layer; the arrival is the first.
     block_events: Vec<&'static str>,
     /// Events that were read; earlier ones of other CPUs may still be missing.
-    events: Vec<Event>,
-    correlator: Correlator,
+    events: Vec<BlockEvent>,
+    correlator: BioCorrelator,
     /// Lost events, as of the last successful read.
     lost: Cell<u64>,
     /// It cannot be removed while its files are open, so it is declared, and dropped, after the readers.
-    instance: Instance,
+    instance: TracefsInstance,
 }
 
 impl Tracefs {
     pub(super) fn start(
-        device: &Device,
+        device: &CapturedDevice,
         buffer_kb: u32,
         patience: Nanos,
         delivery: Delivery,
     ) -> Result<Self, LiveError> {
-        let instance = Instance::create()?;
+        let instance = TracefsInstance::create()?;
         let (layouts, block_events) = set_up(&instance, device, buffer_kb)?;
         let tracefs = Self {
             readers: open_readers(&instance)?,
             layouts,
             block_events,
             events: Vec::new(),
-            correlator: Correlator::new(Tasks::snapshot(), device.flushes_after_fua, patience, delivery),
+            correlator: BioCorrelator::new(Tasks::snapshot(), device.flushes_after_fua, patience, delivery),
             lost: Cell::new(0),
             instance,
         };
@@ -79,7 +78,7 @@ impl Tracefs {
         self.correlator.close(time);
     }
 
-    /// Disables all events but those of tasks. Requests still under way are dropped.
+    /// Disables all events but those of tasks. Requests still in flight are dropped.
     pub(super) fn rest(&mut self, out: &mut Vec<TraceRecord>) -> Result<(), LiveError> {
         self.instance.write("events/block/enable", "0")?;
         self.read_until(Nanos::MAX, out)?;
@@ -138,28 +137,37 @@ impl Tracefs {
     }
 }
 
+/// Removes the instances of dead processes. Does nothing if tracefs is not usable.
+pub(super) fn tidy() {
+    instance::tidy();
+}
+
 /// Sets clock, buffers, events and filters; tracing stays off. Returns the layouts of the events, and the events of the
 /// block layer.
-fn set_up(instance: &Instance, device: &Device, buffer_kb: u32) -> Result<(Layouts, Vec<&'static str>), LiveError> {
+fn set_up(
+    instance: &TracefsInstance,
+    device: &CapturedDevice,
+    buffer_kb: u32,
+) -> Result<(Layouts, Vec<&'static str>), LiveError> {
     instance.write("tracing_on", "0")?;
     instance.write("trace_clock", "mono")?;
     instance.write("buffer_size_kb", &buffer_kb.to_string())?;
     let (bios, requests) = (device.bio_filter(), device.request_filter());
-    let mut events: Vec<(&'static str, Kind, &str)> = vec![
-        ("sched/sched_process_fork", Kind::Fork, ""),
-        ("sched/sched_process_exit", Kind::Exit, ""),
-        ("block/block_bio_queue", Kind::Queue, &bios),
-        ("block/block_split", Kind::Split, &bios),
+    let mut events: Vec<(&'static str, TraceEventKind, &str)> = vec![
+        ("sched/sched_process_fork", TraceEventKind::Fork, ""),
+        ("sched/sched_process_exit", TraceEventKind::Exit, ""),
+        ("block/block_bio_queue", TraceEventKind::Queue, &bios),
+        ("block/block_split", TraceEventKind::Split, &bios),
     ];
     if device.has_requests {
-        events.push(("block/block_bio_backmerge", Kind::Merge, &bios));
-        events.push(("block/block_bio_frontmerge", Kind::Merge, &bios));
-        events.push(("block/block_rq_insert", Kind::Insert, &requests));
-        events.push(("block/block_rq_issue", Kind::Issue, &requests));
-        events.push(("block/block_rq_complete", Kind::Complete, &requests));
-        events.push(("block/block_bio_complete", Kind::Refuse, &bios));
+        events.push(("block/block_bio_backmerge", TraceEventKind::Merge, &bios));
+        events.push(("block/block_bio_frontmerge", TraceEventKind::Merge, &bios));
+        events.push(("block/block_rq_insert", TraceEventKind::Insert, &requests));
+        events.push(("block/block_rq_issue", TraceEventKind::Issue, &requests));
+        events.push(("block/block_rq_complete", TraceEventKind::Complete, &requests));
+        events.push(("block/block_bio_complete", TraceEventKind::Refuse, &bios));
     } else {
-        events.push(("block/block_bio_complete", Kind::Complete, &bios));
+        events.push(("block/block_bio_complete", TraceEventKind::Complete, &bios));
     }
     let (mut layouts, mut block_events) = (Layouts::default(), Vec::new());
     for (event, kind, filter) in events {

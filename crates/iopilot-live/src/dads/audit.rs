@@ -1,6 +1,6 @@
 //! [`Audit`]: a file with one line of JSON for each event of the autopilot.
 
-use iopilot_dads::Check;
+use iopilot_dads::SchedulerCheck;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// An event of the autopilot.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Event {
+pub(super) enum AuditEvent {
     /// The autopilot takes over.
     Start {
         /// The scheduler in use.
@@ -35,7 +35,7 @@ pub enum Event {
     Check {
         /// The check.
         #[serde(flatten)]
-        check: Check,
+        check: SchedulerCheck,
         /// Seconds that the simulations took.
         simulated_in_s: f64,
         /// Whether a change was carried out: not in a dry run, and not if the kernel refused it.
@@ -76,12 +76,12 @@ struct Line<'a> {
     time_s: f64,
     device: &'a str,
     #[serde(flatten)]
-    event: &'a Event,
+    event: &'a AuditEvent,
 }
 
 /// The audit file, if there is one.
 #[derive(Debug, Default)]
-pub struct Audit {
+pub(super) struct Audit {
     file: Option<Mutex<File>>,
 }
 
@@ -90,7 +90,7 @@ impl Audit {
     ///
     /// # Errors
     /// Where the file cannot be opened for writing.
-    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+    pub(super) fn open(path: Option<&Path>) -> io::Result<Self> {
         let open = |path| File::options().append(true).create(true).open(path).map(Mutex::new);
         Ok(Self { file: path.map(open).transpose()? })
     }
@@ -99,7 +99,7 @@ impl Audit {
     ///
     /// # Errors
     /// If it cannot be written. The flight should go on nevertheless.
-    pub fn write(&self, device: &str, event: &Event) -> io::Result<()> {
+    pub(super) fn write(&self, device: &str, event: &AuditEvent) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let time_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let mut line = serde_json::to_vec(&Line { time_s, device, event })?;
@@ -123,7 +123,7 @@ mod tests {
         let path = folder.path().join("audit.jsonl");
         for why in ["first", "second"] {
             let audit = Audit::open(Some(&path)).unwrap();
-            audit.write("sda", &Event::Skipped { why: why.to_owned() }).unwrap();
+            audit.write("sda", &AuditEvent::Skipped { why: why.to_owned() }).unwrap();
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<serde_json::Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
@@ -135,8 +135,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error() {
         if let Ok(audit) = Audit::open(Some(Path::new("/dev/full"))) {
-            assert!(audit.write("sda", &Event::Skipped { why: String::new() }).is_err());
+            assert!(audit.write("sda", &AuditEvent::Skipped { why: String::new() }).is_err());
         }
-        Audit::default().write("sda", &Event::Skipped { why: String::new() }).unwrap();
+        Audit::default().write("sda", &AuditEvent::Skipped { why: String::new() }).unwrap();
     }
 }

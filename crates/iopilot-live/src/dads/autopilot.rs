@@ -1,11 +1,11 @@
-//! [`Flight`]: the autopilot of one disk.
+//! [`DiskFlight`]: the autopilot of one disk.
 
+mod autopilot_loop;
 mod capture_pauses;
 mod guard;
-mod newcomers;
-mod watch;
+mod new_processes;
 
-use super::audit::{Audit, Event};
+use super::audit::{Audit, AuditEvent};
 use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
 use super::journal::Journal;
@@ -13,24 +13,24 @@ use super::load::LoadMeter;
 use super::pilot_thread::{Simulators, run_pilot};
 use super::process_queues::ProcessQueues;
 use super::status::{DiskStatus, Phase, Shared};
-use super::window::Window;
+use super::window::RequestWindow;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
+use autopilot_loop::{AutopilotLoop, EventSink};
 use capture_pauses::CapturePauses;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
-use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
 use iopilot_catalogue::AnyDevice;
+use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
 use iopilot_device::{ConstantDevice, Device};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::RunConfig;
-use newcomers::Newcomers;
+use new_processes::NewProcesses;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
-use watch::{Log, Watch};
 
 /// How many requests a check may simulate, over all candidates: less than a second on one core.
 pub const BUDGET: u64 = 400_000;
@@ -60,7 +60,7 @@ pub enum Model {
     },
 }
 
-/// How to fly a disk.
+/// The settings of a disk's flight.
 #[derive(Clone, Debug)]
 pub struct FlightOptions {
     /// The disk.
@@ -96,7 +96,7 @@ pub struct FlightOptions {
 }
 
 /// A disk ready to be flown: all options have been checked.
-pub(super) struct Flight {
+pub(super) struct DiskFlight {
     options: FlightOptions,
     queue: BlockQueue,
     candidate_set: CandidateSet,
@@ -107,13 +107,13 @@ pub(super) struct Flight {
     learned: Option<LearnedDisk>,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
     guard: Option<Guard>,
-    /// Given up after the guard.
+    /// Released after the guard.
     lock: DeviceLock,
     capacity: u64,
     diskseq: Option<u64>,
 }
 
-impl Flight {
+impl DiskFlight {
     /// Checks all options and starts the capture.
     pub(super) fn prepare(options: FlightOptions) -> Result<Self, LiveError> {
         let queue = BlockQueue::open(&options.device)?;
@@ -153,8 +153,8 @@ impl Flight {
             trial_requests: options.trial_requests,
         };
         let pilot = Pilot::new(config, device, &options.run)?;
-        // A scheduler may let one request wait for seconds while it serves thousands: they are to be seen at once, and that one when it
-        // is complete.
+        // A scheduler may delay one request for seconds while it serves thousands. Those must be seen at once, and the
+        // delayed one when it completes.
         let captured = CaptureOptions {
             backend: options.backend,
             buffer_kb: BUFFER_KB,
@@ -204,12 +204,12 @@ impl Flight {
         let (commands, taken) = channel();
         let (given, results) = channel();
         let (result, left) = thread::scope(|scope| {
-            // A simulation that panics drops its end of the channels, which the watch sees.
+            // A simulation that panics drops its end of the channels, which the loop notices.
             let simulators = Simulators::default();
             let threads = simulators.clone();
             scope.spawn(move || run_pilot(pilot, &taken, &given, &threads));
-            let log = Log { name: &name, shared, audit };
-            let mut watch = Watch {
+            let log = EventSink { name: &name, shared, audit };
+            let mut watch = AutopilotLoop {
                 diskseq,
                 expected: original.clone(),
                 options: &options,
@@ -218,7 +218,7 @@ impl Flight {
                 capture,
                 learned,
                 queues: ProcessQueues::default(),
-                newcomers: Newcomers::default(),
+                newcomers: NewProcesses::default(),
                 second: LoadMeter::new(Instant::now()),
                 interval: LoadMeter::new(Instant::now()),
                 saved: Instant::now(),
@@ -226,7 +226,7 @@ impl Flight {
                 results,
                 log,
                 capacity,
-                window: Window::new(TRIED as usize),
+                window: RequestWindow::new(TRIED as usize),
                 pauses: CapturePauses::new(TRIED, Instant::now()),
                 left: (Instant::now(), Traffic::default()),
                 inside: 0,
@@ -263,7 +263,7 @@ impl Flight {
         if let Some(scheduler) = &scheduler {
             shared.with(|s| s.scheduler.clone_from(scheduler));
         }
-        Log { name: &name, shared, audit }.tell(&Event::Stop { why, scheduler });
+        EventSink { name: &name, shared, audit }.tell(&AuditEvent::Stop { why, scheduler });
         drop(lock);
         restored?;
         result

@@ -19,8 +19,8 @@ pub(super) struct CandidateSet {
 }
 
 impl CandidateSet {
-    /// The schedulers `wanted` and the one in use. If `wanted` is empty, all that the kernel offers and that can be simulated.
-    /// `None` as `default` means the one in use.
+    /// The schedulers `wanted` and the one in use. If `wanted` is empty, all that the kernel offers and that can be
+    /// simulated. `None` as `default` means the one in use.
     ///
     /// # Errors
     /// Where the disk is gone, the kernel does not offer what was asked for, or the one in use cannot be simulated.
@@ -72,8 +72,8 @@ impl CandidateSet {
         self.candidates.iter().position(|c| *c == present)
     }
 
-    /// Reinstalls the candidate in use, with nothing learned. The kernel ignores a change to the scheduler in use, so another one
-    /// is installed in between.
+    /// Reinstalls the candidate in use, with nothing learned. The kernel ignores a change to the scheduler in use, so
+    /// another one is installed in between.
     ///
     /// # Errors
     /// As [`Self::install`], and where there is no other scheduler.

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The name of the socket in the runtime folder.
-pub const SOCKET: &str = "control.sock";
+pub(super) const SOCKET: &str = "control.sock";
 
 /// The longest line of a client, bytes.
 const LONGEST: u64 = 256;
@@ -27,13 +27,13 @@ const AGAIN: Duration = Duration::from_millis(250);
 const CLIENTS: usize = 8;
 
 /// The listening socket; removed when it is dropped.
-pub(super) struct Control {
+pub(super) struct ControlSocket {
     path: PathBuf,
     listener: UnixListener,
     clients: Arc<AtomicUsize>,
 }
 
-impl Control {
+impl ControlSocket {
     /// Listens in `folder`, and replaces the socket of a dead daemon.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Control {
     }
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -146,7 +146,7 @@ mod tests {
     use std::time::Instant;
 
     /// What the socket answers to `said`, served until it does.
-    fn says(folder: &Path, control: &Control, said: &[u8]) -> String {
+    fn says(folder: &Path, control: &ControlSocket, said: &[u8]) -> String {
         let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();
         stream.write_all(said).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn garbage_is_answered_with_an_error_and_does_no_harm() {
         let folder = tempfile::tempdir().unwrap();
-        let control = Control::listen(folder.path()).unwrap();
+        let control = ControlSocket::listen(folder.path()).unwrap();
         for garbage in [&b""[..], b"\n", b"\xff\xfe\x00\n", b"status please\n", b"{}", &[b'x'; 200]] {
             assert_eq!(says(folder.path(), &control, garbage), "{\"error\":\"expected `status`\"}\n");
         }
@@ -172,8 +172,8 @@ mod tests {
     fn one_daemon_listens_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         assert!(ask(folder.path()).unwrap_err().to_string().contains("no daemon runs"));
-        let control = Control::listen(folder.path()).unwrap();
-        assert!(Control::listen(folder.path()).err().unwrap().to_string().contains("another daemon runs"));
+        let control = ControlSocket::listen(folder.path()).unwrap();
+        assert!(ControlSocket::listen(folder.path()).err().unwrap().to_string().contains("another daemon runs"));
         let begun = Instant::now();
         let asked = thread::scope(|s| {
             let asking = s.spawn(|| ask(folder.path()));
@@ -187,6 +187,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         // What a killed daemon left is no obstacle.
         drop(UnixListener::bind(folder.path().join(SOCKET)).unwrap());
-        Control::listen(folder.path()).unwrap();
+        ControlSocket::listen(folder.path()).unwrap();
     }
 }

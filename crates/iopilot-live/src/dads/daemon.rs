@@ -1,8 +1,8 @@
 //! [`Daemon`]: the autopilots of several disks, their status and metrics.
 
 use super::audit::Audit;
-use super::autopilot::{Flight, FlightOptions};
-use super::control::Control;
+use super::autopilot::{DiskFlight, FlightOptions};
+use super::control::ControlSocket;
 use super::journal::{Recovery, recover};
 use super::metrics;
 use super::status::{Shared, Status};
@@ -38,24 +38,25 @@ pub struct Daemon {
     began: Instant,
     stop: Arc<AtomicBool>,
     disks: Vec<(Arc<Shared>, Autopilot)>,
-    control: Control,
+    control: ControlSocket,
     metrics: Option<MetricsServer>,
     recovered: Vec<Recovery>,
 }
 
 impl Daemon {
-    /// Restores what a killed daemon changed, checks all options, and starts the autopilots. On an error nothing has been
-    /// changed.
+    /// Restores what a killed daemon changed, checks all options, and starts the autopilots. On an error nothing has
+    /// been changed.
     ///
     /// # Errors
     /// If an option is wrong, or a disk cannot be captured.
     pub fn start(options: DaemonOptions) -> Result<Self, LiveError> {
         let recovered = recover(&options.runtime)?;
-        let control = Control::listen(&options.runtime)?;
+        let control = ControlSocket::listen(&options.runtime)?;
         let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
         let audit = Audit::open(options.audit.as_deref())
             .map_err(|e| LiveError::io(options.audit.clone().unwrap_or_default(), e))?;
-        let flights: Vec<Flight> = options.flights.into_iter().map(Flight::prepare).collect::<Result<_, _>>()?;
+        let flights: Vec<DiskFlight> =
+            options.flights.into_iter().map(DiskFlight::prepare).collect::<Result<_, _>>()?;
         let (stop, audit) = (Arc::new(AtomicBool::new(false)), Arc::new(audit));
         let mut disks = Vec::new();
         for flight in flights {
@@ -80,13 +81,14 @@ impl Daemon {
         }
     }
 
-    /// Answers waiting clients, or waits for one for `period` or until a signal. Returns whether any disk is still flown.
+    /// Answers waiting clients, or waits for one for `period` or until a signal. Returns whether any disk is still
+    /// flown.
     pub fn tick(&self, period: Duration) -> bool {
         let status = || self.status();
         let period = if self.metrics.is_some() { period.min(METRICS) } else { period };
         self.control.serve(period, &status);
         if let Some(metrics) = &self.metrics {
-            metrics.serve(&|| metrics::text(&self.status()));
+            metrics.serve(&|| metrics::text(self.status()));
         }
         self.disks.iter().any(|(_, thread)| !thread.is_finished())
     }

@@ -11,8 +11,8 @@ const LOCKS: &str = "/run/lock/iopilot";
 
 /// A lock that belongs to a disk, by its number. It ends with the process that holds it, however that ends.
 ///
-/// It is no lock on the device node itself: holding that open would keep a loop device from being detached, and udev from
-/// looking at the disk.
+/// It is no lock on the device node itself: holding that open would keep a loop device from being detached, and udev
+/// from looking at the disk.
 #[derive(Debug)]
 pub(super) struct DeviceLock {
     _file: File,

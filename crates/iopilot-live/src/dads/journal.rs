@@ -1,4 +1,5 @@
-//! [`Journal`]: a file with the settings of a disk before the flight, so that they can be restored after a killed daemon.
+//! [`Journal`]: a file with the settings of a disk before the flight, so that they can be restored after a killed
+//! daemon.
 
 use crate::{BlockQueue, LiveError, QueueState};
 use serde::{Deserialize, Serialize};
@@ -22,9 +23,9 @@ struct Entry {
     state: QueueState,
 }
 
-/// The journal of a disk in flight. As long as the file exists, the state is to be restored.
+/// The journal of a disk that is flown. As long as the file exists, the state is to be restored.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
 }
 
@@ -42,7 +43,12 @@ impl Journal {
     ///
     /// # Errors
     /// Where another process flies the disk, or the folder cannot be written to.
-    pub fn begin(folder: &Path, device: &Path, queue: &BlockQueue, state: &QueueState) -> Result<Self, LiveError> {
+    pub(crate) fn begin(
+        folder: &Path,
+        device: &Path,
+        queue: &BlockQueue,
+        state: &QueueState,
+    ) -> Result<Self, LiveError> {
         fs::create_dir_all(folder).map_err(|e| LiveError::io(folder, e))?;
         let path = folder.join(format!("{}.json", queue.name()));
         let pid = std::process::id();
@@ -79,7 +85,7 @@ impl Journal {
     ///
     /// # Errors
     /// Where the file cannot be removed.
-    pub fn end(self) -> Result<(), LiveError> {
+    pub(crate) fn end(self) -> Result<(), LiveError> {
         fs::remove_file(&self.path).map_err(|e| LiveError::io(&self.path, e))
     }
 }
@@ -126,13 +132,15 @@ fn read(path: &Path) -> Result<Entry, LiveError> {
     serde_json::from_str(&text).map_err(|e| LiveError::io(path, e.into()))
 }
 
-/// When process `pid` started, in clock ticks since boot; `None` where it is dead, also where nobody has waited for it yet.
+/// When process `pid` started, in clock ticks since boot; `None` where it is dead, even if its parent has not waited
+/// for it yet.
 fn started(pid: u32) -> Option<u64> {
     started_by(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn started_by(stat: &str) -> Option<u64> {
-    // The name, in parentheses, may hold anything; the state follows it, and the start time is the 20th field behind it.
+    // The name, in parentheses, may hold anything; the state follows it, and the start time is the 20th field behind
+    // it.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X") { None } else { fields.nth(18)?.parse().ok() }
@@ -144,7 +152,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn who_is_dead_and_was_not_waited_for_runs_no_more() {
+    fn a_zombie_does_not_run() {
         let stat = |state: &str| format!("7 (a) b) {state} 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 5704633 0 0");
         assert_eq!(started_by(&stat("S")), Some(5_704_633));
         assert_eq!(started_by(&stat("Z")), None);

@@ -3,9 +3,9 @@
 use iopilot_trace::TraceRecord;
 use std::time::{Duration, Instant};
 
-/// What a disk had to do in some time.
+/// The load of a disk over some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Load {
+pub(super) struct DiskLoad {
     /// Completed requests per second.
     pub(super) iops: f64,
     /// The mean time from arrival to completion of those that were captured, in milliseconds.
@@ -48,12 +48,12 @@ impl LoadMeter {
     }
 
     /// The load since the last reading; it begins anew.
-    pub(super) fn read(&mut self, now: Instant) -> Load {
+    pub(super) fn read(&mut self, now: Instant) -> DiskLoad {
         let seconds = self.elapsed(now).as_secs_f64();
         let per_second = if seconds > 0.0 { self.requests as f64 / seconds } else { 0.0 };
         let mean = if self.captured > 0 { self.took_ms / self.captured as f64 } else { 0.0 };
         *self = Self::new(now);
-        Load { iops: per_second, latency_ms: mean }
+        DiskLoad { iops: per_second, latency_ms: mean }
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
         meter.add(&[took(2), took(4)]);
         meter.add_unseen(98);
         let now = began + Duration::from_secs(2);
-        assert_eq!(meter.read(now), Load { iops: 50.0, latency_ms: 3.0 });
-        assert_eq!(meter.read(now + Duration::from_secs(1)), Load::default());
+        assert_eq!(meter.read(now), DiskLoad { iops: 50.0, latency_ms: 3.0 });
+        assert_eq!(meter.read(now + Duration::from_secs(1)), DiskLoad::default());
     }
 }

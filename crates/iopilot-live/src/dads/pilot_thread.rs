@@ -1,9 +1,9 @@
-//! The thread of the pilot: it simulates and decides while [`Watch`](super::autopilot) captures.
+//! The thread of the pilot: it simulates and decides while [`AutopilotLoop`](super::autopilot) captures.
 
-use super::window::Window;
+use super::window::RequestWindow;
 use iopilot_block::{Nanos, ProcessId};
-use iopilot_dads::{Check, Pilot};
 use iopilot_catalogue::AnyDevice;
+use iopilot_dads::{Pilot, SchedulerCheck};
 use iopilot_sim::SimError;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use rustix::process::Pid;
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 /// A command to the pilot's thread.
 pub(super) enum PilotCommand {
-    /// Check a window, with `pending` requests under way, and what processes were seen to keep in flight.
-    Check { window: Window, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
+    /// Check a window, with `pending` requests in flight, and what processes were seen to keep in flight.
+    Check { window: RequestWindow, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
     /// Use this model from now on.
     Model(Box<AnyDevice>),
-    /// A change with `pending` requests under way took `took`.
+    /// A change with `pending` requests in flight took `took`.
     Changed { pending: usize, took: Nanos },
     /// The last change was not carried out.
     Declined,
@@ -30,21 +30,21 @@ pub(super) enum PilotCommand {
 
 /// The result of a check.
 pub(super) struct CheckResult {
-    pub(super) check: Result<Check, SimError>,
+    pub(super) check: Result<SchedulerCheck, SimError>,
     /// The window, emptied, to be filled again.
-    pub(super) window: Window,
+    pub(super) window: RequestWindow,
     pub(super) took: Duration,
 }
 
 /// The nice value of the simulating threads: the lowest priority.
 const NICE: i32 = 19;
-/// A check that takes longer than this is starved: others want all CPUs.
+/// A check that takes longer than this is starved: other processes use all CPUs.
 const STARVED: Duration = Duration::from_secs(1);
 /// The nice value of a starved check's threads. It takes a fraction of a second of one CPU.
 const NICE_STARVED: i32 = 0;
 
-/// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that waits
-/// for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
+/// Threads with low priority, so that they do not slow down the processes whose requests they simulate. A reader that
+/// waits for a CPU looks to `bfq` as if it were thinking, and `bfq` stops idling for it.
 pub(crate) fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolBuildError> {
     let threads = threads.clone();
     // Without permission for that, the thread keeps its priority.
@@ -57,7 +57,7 @@ pub(crate) fn simulators(threads: &Simulators) -> Result<ThreadPool, ThreadPoolB
     ThreadPoolBuilder::new().thread_name(|n| format!("simulate-{n}")).start_handler(give_way).build()
 }
 
-/// The threads that simulate, by which a check that is starved is helped on.
+/// The threads that simulate. Their priority is raised for a starved check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Simulators(Arc<Mutex<Vec<Pid>>>);
 
@@ -69,7 +69,7 @@ impl Simulators {
 
     fn set(&self, nice: i32) {
         for thread in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            // One that may not be raised goes on as it is.
+            // A thread whose priority may not be changed keeps it.
             rustix::process::setpriority_process(Some(*thread), nice).ok();
         }
     }
@@ -93,7 +93,7 @@ pub(super) fn run_pilot(
                     // No threads could be started: use rayon's own.
                     Err(_) => pilot.check(window.records(), pending, at),
                 };
-                let check = check.map(|check| Check { requests: check.requests + window.left_out(), ..check });
+                let check = check.map(|check| SchedulerCheck { requests: check.requests + window.left_out(), ..check });
                 window.clear();
                 if results.send(CheckResult { check, window, took: began.elapsed() }).is_err() {
                     return;

@@ -1,8 +1,8 @@
 //! [`ProcessQueues`]: how many requests processes keep in flight with asynchronous I/O.
 //!
-//! Under `none` a process sleeps in its submission until the device has a tag for its request, so the block layer sees one
-//! request more than the device takes, however many the process keeps in flight. What it keeps can be read from its own
-//! queues: see [`aio`] and [`uring`].
+//! Under `none` a process sleeps in its submission until the device has a tag for its request, so the block layer sees
+//! one request more than the device takes, however many the process keeps in flight. What it keeps can be read from its
+//! own queues: see [`aio`] and [`uring`].
 
 mod aio;
 mod uring;
@@ -15,13 +15,13 @@ use std::fs;
 use std::time::{Duration, Instant};
 use uring::Urings;
 
-/// The most processes that are looked at; more would cost more than it tells.
+/// The most processes that are looked at; more would cost too much.
 const MOST: usize = 32;
 /// How long to wait before the queues of a process are searched for again.
 const SEARCH_EVERY: Duration = Duration::from_secs(1);
 /// The most tasks whose kind is remembered.
 const REMEMBERED: usize = 4096;
-/// The names of the kernel's threads that sleep in a process' stead, when `io_uring` must not.
+/// The prefix of the names of the kernel's threads that sleep for a process, where `io_uring` must not.
 const WORKERS: &str = "iou-wrk-";
 
 /// The queues of the processes that issue requests, and what was in them.
@@ -54,7 +54,7 @@ struct Held {
 }
 
 impl ProcessQueues {
-    /// Gives requests that a worker of `io_uring` issued to the process that it works for.
+    /// Attributes requests that a worker of `io_uring` issued to the process that it works for.
     pub(super) fn name_issuers(&mut self, records: &mut [TraceRecord]) {
         for record in records {
             let (Some(task), Some(process)) = (record.process, record.thread_group) else { continue };
@@ -94,8 +94,8 @@ impl ProcessQueues {
         }
     }
 
-    /// Takes what each process was seen to keep in flight, on a device that takes `at_device` requests. Processes without a
-    /// queue are left out; those that have issued nothing are forgotten.
+    /// Takes what each process was seen to keep in flight, on a device that takes `at_device` requests. Processes
+    /// without a queue are left out; those that have issued nothing are forgotten.
     pub(super) fn take(&mut self, at_device: u32) -> BTreeMap<ProcessId, u32> {
         self.processes.retain(|_, queues| std::mem::take(&mut queues.active));
         let mut in_flight = BTreeMap::new();
@@ -129,7 +129,7 @@ mod tests {
     use iopilot_block::{Lba, Nanos, Op, Sectors};
 
     #[test]
-    fn who_has_no_queue_is_not_told_of() {
+    fn a_process_without_a_queue_is_left_out() {
         let mut queues = ProcessQueues::default();
         let me = ProcessId(std::process::id());
         let mut records =
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_no_workers_stay_who_they_are() {
+    fn requests_of_other_threads_keep_their_process() {
         let me = ProcessId(std::process::id());
         let record = TraceRecord::new(Nanos(0), Op::Read, Lba(0), Sectors(8));
         let mut records = [TraceRecord { process: Some(ProcessId(1)), thread_group: Some(me), ..record }];

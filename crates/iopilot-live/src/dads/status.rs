@@ -1,7 +1,7 @@
 //! [`Status`]: the status of a daemon and its disks.
 
-use super::load::Load;
-use iopilot_dads::Check;
+use super::load::DiskLoad;
+use iopilot_dads::SchedulerCheck;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -71,7 +71,7 @@ pub struct DiskStatus {
     /// The mean time from arrival to completion of the captured ones of them, in milliseconds.
     #[serde(default)]
     pub latency_ms: f64,
-    /// Requests under way at the last poll.
+    /// Requests in flight at the last poll.
     pub pending: usize,
     /// Events for which the kernel's buffers had no room.
     pub lost_events: u64,
@@ -94,14 +94,14 @@ pub struct DiskStatus {
     /// The total time of simulating, in seconds.
     pub simulating_s: f64,
     /// The total time of capture pauses, in which requests were only counted, in seconds.
-    #[serde(default)]
-    pub away_s: f64,
+    #[serde(default, alias = "away_s")]
+    pub counted_only_s: f64,
     /// Lines that could not be written to the audit file.
     pub audit_failures: u64,
     /// The last check.
-    pub last: Option<Check>,
+    pub last: Option<SchedulerCheck>,
     /// The last change, with the gain that the next check measured.
-    pub last_change: Option<Check>,
+    pub last_change: Option<SchedulerCheck>,
     /// The last checks in short, the newest last.
     pub history: Vec<CheckSummary>,
     /// The error that ended it.
@@ -142,7 +142,7 @@ impl DiskStatus {
     }
 
     /// Notes a check.
-    pub(super) fn checked(&mut self, check: &Check, load: Load) {
+    pub(super) fn checked(&mut self, check: &SchedulerCheck, load: DiskLoad) {
         self.checks += 1;
         self.skipped = None;
         let of = |name: &str| check.candidates.iter().find(|c| c.scheduler == name).map(|c| c.cost);
@@ -179,5 +179,22 @@ impl Shared {
     /// Calls `f` with the status. One that a panic interrupted is still good enough to read.
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut DiskStatus) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_dads::DecisionReason;
+
+    #[test]
+    fn the_status_of_an_older_daemon_is_read() {
+        let new = serde_json::to_string(&DiskStatus { counted_only_s: 2.5, ..DiskStatus::default() }).unwrap();
+        let old = new.replace("counted_only_s", "away_s");
+        assert_ne!(old, new);
+        assert_eq!(serde_json::from_str::<DiskStatus>(&old).unwrap().counted_only_s.to_bits(), 2.5f64.to_bits());
+        let reason: DecisionReason = serde_json::from_str(r#"{"reason":"astray","times":2.5}"#).unwrap();
+        assert_eq!(reason, DecisionReason::Degraded { times: 2.5 });
+        assert_eq!(serde_json::to_string(&reason).unwrap(), r#"{"reason":"degraded","times":2.5}"#);
     }
 }

@@ -1,19 +1,19 @@
-//! [`Window`]: the requests that completed since the last check.
+//! [`RequestWindow`]: the requests that completed since the last check.
 
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
 
-/// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on the
-/// latest only, so older ones are dropped.
+/// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on
+/// the latest only, so older ones are dropped.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct RequestWindow {
     records: Vec<TraceRecord>,
     /// How many are kept at least; up to twice as many are.
     kept: usize,
     left_out: u64,
 }
 
-impl Window {
+impl RequestWindow {
     /// Keeps the latest `kept`, at least one.
     pub(super) fn new(kept: usize) -> Self {
         Self { records: Vec::new(), kept: kept.max(1), left_out: 0 }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_kept_and_all_are_counted() {
-        let mut window = Window::new(10);
+        let mut window = RequestWindow::new(10);
         for (end, first) in [(20, 0), (21, 10), (30, 10), (31, 20), (1005, 990)] {
             window.clear();
             window.add(records(0..end));
@@ -109,14 +109,14 @@ mod tests {
 
     #[test]
     fn requests_are_sorted_by_arrival() {
-        let mut window = Window::new(10);
+        let mut window = RequestWindow::new(10);
         window.add(records(3..5).chain(records(0..2)));
         assert_eq!(window.records().iter().map(|r| r.arrival.0).collect::<Vec<_>>(), [0, 1, 3, 4]);
     }
 
     #[test]
     fn what_was_taken_is_gone() {
-        let mut window = Window::new(10);
+        let mut window = RequestWindow::new(10);
         window.add(records(0..35));
         let mut taken = window.take();
         assert_eq!((taken.left_out(), taken.records().len()), (20, 15));

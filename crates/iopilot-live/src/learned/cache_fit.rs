@@ -1,6 +1,6 @@
 //! [`CacheFit`]: finds the simulated disk cache that predicts best which reads hit.
 
-use super::service::Served;
+use super::service::ServedRequest;
 use iopilot_block::{Nanos, Op};
 use iopilot_catalogue::{SimulatedCache, SimulatedCacheModel};
 
@@ -8,17 +8,17 @@ use iopilot_catalogue::{SimulatedCache, SimulatedCacheModel};
 /// read-ahead of 128 to 512 kB.
 const SEGMENTS: [u32; 3] = [8, 24, 96];
 const READ_AHEAD: [u32; 3] = [128, 256, 1024];
-/// Sectors read ahead around a read at random.
+/// Sectors read ahead around a random read.
 const AROUND: u32 = 32;
 /// What the medium takes for a sector: 100 MB/s.
 const SECTOR: Nanos = Nanos(5_120);
-/// After so many reads, those before count half.
+/// After this many reads, the earlier ones count half.
 const HALF: u32 = 4096;
-/// Another cache must be right so much more often, lest the choice change for nothing.
+/// Another cache must be right this many times as often, so that noise does not change the choice.
 const BETTER: f64 = 1.02;
 
-/// Simulated caches side by side, of which the one is chosen that agrees most often with the measured times (GF 4.3.1: a
-/// cache is alike enough if its hit ratio is).
+/// Simulated caches side by side. The one that agrees most often with the measured times is chosen (GF 4.3.1: a cache
+/// is alike enough if its hit ratio is).
 #[derive(Clone, Debug)]
 pub(super) struct CacheFit {
     /// Each with how often it was right.
@@ -28,8 +28,8 @@ pub(super) struct CacheFit {
 }
 
 impl CacheFit {
-    /// Caches of a rotational disk, or of one without: there every read misses (GF 4.3.1). `known`, if there is one, is chosen
-    /// until another is better.
+    /// Caches of a rotational disk, or of another disk, where every read misses (GF 4.3.1). `known`, if there is one,
+    /// is chosen until another is better.
     pub(super) fn new(rotational: bool, known: Option<SimulatedCacheModel>) -> Self {
         let mut models: Vec<SimulatedCacheModel> = known.into_iter().collect();
         models.push(SimulatedCacheModel::NONE);
@@ -55,8 +55,8 @@ impl CacheFit {
         }
     }
 
-    /// Takes what the disk served; `hit` says whether a read was fast enough for one. O(segments).
-    pub(super) fn take(&mut self, served: &Served, hit: bool) {
+    /// Takes a request that the disk served; `hit` says whether a read was fast enough for a hit. O(segments).
+    pub(super) fn take(&mut self, served: &ServedRequest, hit: bool) {
         let (start, end) = (served.lba.0, served.end().0);
         for (cache, right) in &mut self.caches {
             match served.op {
@@ -99,10 +99,10 @@ mod tests {
     use super::*;
     use iopilot_block::Lba;
 
-    fn read(lba: u64, previous_end: u64, n: u64) -> Served {
+    fn read(lba: u64, previous_end: u64, n: u64) -> ServedRequest {
         let start = Nanos::from_millis(10 * n);
         let completion = start + Nanos::from_micros(300);
-        Served { op: Op::Read, lba: Lba(lba), sectors: 8, start, completion, previous_end: Lba(previous_end) }
+        ServedRequest { op: Op::Read, lba: Lba(lba), sectors: 8, start, completion, previous_end: Lba(previous_end) }
     }
 
     #[test]

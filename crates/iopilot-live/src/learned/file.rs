@@ -34,8 +34,8 @@ pub(super) fn read(text: &str, identity: &DiskIdentity, path: &Path) -> Result<T
     Ok(model)
 }
 
-/// Writes `model` of the disk `identity` to `path` atomically, with the number of samples of each cell. Creates the directory
-/// if needed.
+/// Writes `model` of the disk `identity` to `path` atomically, with the number of samples of each cell. Creates the
+/// directory if needed.
 pub(super) fn write(path: &Path, identity: &DiskIdentity, model: &TableModel) -> Result<(), LiveError> {
     let table = TableSpec::new(model, identity.rotational, SAMPLES).counted(&model.tables);
     let spec = DiskSpec {

@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 /// A request that the disk served, with all that was merged into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Served {
+pub(super) struct ServedRequest {
     pub(super) op: Op,
     pub(super) lba: Lba,
     pub(super) sectors: u32,
@@ -18,7 +18,7 @@ pub(super) struct Served {
     pub(super) previous_end: Lba,
 }
 
-impl Served {
+impl ServedRequest {
     /// The sector behind it.
     pub(super) fn end(&self) -> Lba {
         Lba(self.lba.0 + u64::from(self.sectors))
@@ -28,32 +28,32 @@ impl Served {
 /// Order at the disk: completion, issue, first sector; then length and operation.
 type Key = (Nanos, Nanos, u64, u32, u8);
 
-/// Requests come nearly in order of completion. After one that completed so much later, nothing comes before.
+/// Requests come nearly in order of completion: a request comes before any that completed this much later.
 const SLACK: Nanos = Nanos::from_millis(50);
 
 /// Puts requests in the order in which the disk completed them, and separates their times.
 ///
-/// A disk serves one request at a time, in an order of its own. A request's service begins when it is issued, or, if the
-/// disk was busy then, when the disk completes the one before it. So nothing need be known of the order but what the
-/// completions show.
+/// A disk serves one request at a time, in an order of its own. A request's service begins when it is issued, or, if
+/// the disk was busy then, when the disk completes the one before it. So the completions alone show the order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceOrder {
-    /// A sort, not a queue of events: parts of one merged request have the same times, and must come in the order of their
-    /// addresses.
+    /// A sort, not a queue of events: parts of one merged request have the same times, and must come in the order of
+    /// their addresses.
     waiting: BinaryHeap<Reverse<Key>>,
     latest: Nanos,
     /// The next in order; parts that were merged into it may still come. Its times are those of issue and completion.
-    merging: Option<Served>,
+    merging: Option<ServedRequest>,
     /// When the disk completed the one before that, and where that one ended.
     before: Option<(Nanos, Option<Lba>)>,
 }
 
 impl ServiceOrder {
     /// Takes a request; those without times are ignored. Passes those whose service is known by now to `sink`.
-    pub(super) fn take(&mut self, record: &TraceRecord, mut sink: impl FnMut(&Served)) {
+    pub(super) fn take(&mut self, record: &TraceRecord, mut sink: impl FnMut(&ServedRequest)) {
         let (Some(issue), Some(completion)) = (record.issue, record.completion) else { return };
         if completion + SLACK < self.latest {
-            // Another capture, with a clock of its own, or one that comes far too late: what is before it is unknown.
+            // The record is of another capture, with a clock of its own, or comes far too late. What the disk did
+            // before it is unknown.
             *self = Self::default();
         }
         self.latest = self.latest.max(completion);
@@ -64,14 +64,14 @@ impl ServiceOrder {
     }
 
     /// Passes on the rest: no more requests come for now.
-    pub(super) fn rest(&mut self, mut sink: impl FnMut(&Served)) {
+    pub(super) fn rest(&mut self, mut sink: impl FnMut(&ServedRequest)) {
         while !self.waiting.is_empty() {
             self.next(&mut sink);
         }
         self.complete(None, &mut sink);
     }
 
-    fn next(&mut self, sink: &mut impl FnMut(&Served)) {
+    fn next(&mut self, sink: &mut impl FnMut(&ServedRequest)) {
         let Some(Reverse((completion, issue, lba, sectors, op))) = self.waiting.pop() else { return };
         let op = OPS[usize::from(op)];
         if let Some(whole) = &mut self.merging {
@@ -81,17 +81,17 @@ impl ServiceOrder {
                 return;
             }
         }
-        let next = Served { op, lba: Lba(lba), sectors, start: issue, completion, previous_end: Lba(0) };
+        let next = ServedRequest { op, lba: Lba(lba), sectors, start: issue, completion, previous_end: Lba(0) };
         self.complete(Some(next), sink);
     }
 
     /// All parts of the present request have come.
-    fn complete(&mut self, next: Option<Served>, sink: &mut impl FnMut(&Served)) {
+    fn complete(&mut self, next: Option<ServedRequest>, sink: &mut impl FnMut(&ServedRequest)) {
         let Some(whole) = std::mem::replace(&mut self.merging, next) else { return };
         let end = match self.before {
             Some((free, position)) => {
                 if let Some(previous_end) = position {
-                    sink(&Served { start: whole.start.max(free), previous_end, ..whole });
+                    sink(&ServedRequest { start: whole.start.max(free), previous_end, ..whole });
                 }
                 // A flush does not move the arm.
                 if whole.op.transfers() { Some(whole.end()) } else { position }
@@ -142,7 +142,7 @@ mod tests {
     /// First sector, length, where the disk was, and how long it took; of requests by issue, completion, first sector.
     fn served(requests: &[(u64, u64, u64)]) -> Vec<(u64, u32, u64, u64)> {
         let (mut order, mut out) = (ServiceOrder::default(), Vec::new());
-        let of = |s: &Served| (s.lba.0, s.sectors, s.previous_end.0, s.completion.since(s.start).0);
+        let of = |s: &ServedRequest| (s.lba.0, s.sectors, s.previous_end.0, s.completion.since(s.start).0);
         for &(issue, completion, lba) in requests {
             order.take(&record(issue, completion, lba), |s| out.push(of(s)));
         }

@@ -1,4 +1,4 @@
-//! [`MachineCosts`]: what the CPUs add to a request, by what a capture saw of readers.
+//! [`MachineCosts`]: what the CPUs add to a request, as a capture of readers shows it.
 
 use super::QueueSettings;
 use iopilot_block::{Nanos, ProcessId};
@@ -6,11 +6,12 @@ use iopilot_sched::NO_SCHEDULER;
 use iopilot_trace::TraceRecord;
 use std::collections::BTreeMap;
 
-/// What comes later than this after an event did not come of it.
+/// An event later than this after another was not caused by it.
 const WAITED: Nanos = Nanos::from_micros(500);
-/// A task that reaches the disk sooner after it submitted did not sleep for a tag; or five times its usual time.
+/// A task that reaches the disk within this time of its submission, or within five times its usual time, did not sleep
+/// for a tag.
 const AT_ONCE: Nanos = Nanos::from_micros(15);
-/// With fewer samples nothing is said.
+/// With fewer samples a cost is unknown.
 const FEWEST: usize = 20;
 
 /// One cost, or why it could not be measured.
@@ -29,7 +30,7 @@ pub enum Cost {
 
 impl Cost {
     /// The value, where it was measured.
-    pub fn value(&self) -> Option<f64> {
+    pub(crate) fn value(&self) -> Option<f64> {
         match self {
             Self::Measured { value, .. } => Some(*value),
             Self::Unknown(_) => None,
@@ -61,8 +62,8 @@ pub struct MachineCosts {
 }
 
 impl MachineCosts {
-    /// By what was seen of one reader `alone`, of more than the disk takes (`queued`), and of more than there are tags
-    /// (`asleep`); empty where that was not tried. All are in order of arrival.
+    /// The costs by captures of one reader (`alone`), of more readers than the disk takes (`queued`), and of more than
+    /// there are tags (`asleep`); empty where that was not tried. All are in order of arrival.
     pub(super) fn of(
         queue: &QueueSettings,
         alone: &[TraceRecord],
@@ -116,7 +117,8 @@ fn restarts(records: &[TraceRecord]) -> Vec<Nanos> {
 }
 
 /// From each completion, whose tag became free, until the sleeper that took it next looked for it; and how often the
-/// task of the completed request took it instead. A request takes `usual` from its tag to the disk, or to the scheduler.
+/// task of the completed request took it instead. A request takes `usual` from its tag to the disk, or to the
+/// scheduler.
 fn contention(records: &[TraceRecord], usual: Nanos) -> (Vec<Nanos>, usize) {
     let at_once = AT_ONCE.max(Nanos(5 * usual.0));
     // When a request had its tag: it is inserted, or sent, right after.
@@ -137,7 +139,7 @@ fn contention(records: &[TraceRecord], usual: Nanos) -> (Vec<Nanos>, usize) {
             continue;
         }
         let taken = sleepers.get(sleepers.partition_point(|&at| at < completion));
-        // From a tag until it is sent or inserted there is some work, which does not belong to the waking.
+        // The work between the tag and the issue or the insertion does not belong to the wake-up.
         wakes.extend(taken.map(|at| at.since(completion)).filter(|time| *time < WAITED).map(|time| time.since(usual)));
     }
     (wakes, kept)
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_reader_shows_the_way_to_the_disk_and_back() {
+    fn one_reader_shows_the_time_to_the_disk_and_back() {
         let alone: Vec<_> = (0..30).map(|n| read(1, [1000 * n, 1000 * n + 7, 1000 * n + 960])).collect();
         let costs = MachineCosts::of(&queue("none"), &alone, &[], &[]);
         assert_eq!(costs.issue_us, Cost::Measured { value: 7.0, samples: 30 });
@@ -197,20 +199,21 @@ mod tests {
     }
 
     #[test]
-    fn two_readers_of_one_tag_show_who_has_it() {
-        // In turn: each sleeps until the other is complete, and is awake and at the disk 20 us later, 5 of which are usual.
+    fn two_readers_of_one_tag_show_the_contention() {
+        // They read in turn: each sleeps until the other's read completes, and its request is at the disk 20 us later,
+        // 5 of which are usual.
         let turns: Vec<_> =
             (0..40).map(|n| read(1 + n as u32 % 2, [500 * n + 60, 500 * n + 520, 500 * n + 1000])).collect();
         let (wakes, kept) = contention(&turns, Nanos::from_micros(5));
         assert!(wakes.len() > 30 && wakes.iter().all(|time| *time == Nanos::from_micros(15)), "{wakes:?}");
         assert_eq!(kept, 0);
-        // One keeps it.
+        // One reader keeps the tag.
         let alone: Vec<_> = (0..40).map(|n| read(1, [1000 * n + 10, 1000 * n + 15, 1000 * n + 1000])).collect();
         assert_eq!(contention(&alone, Nanos::from_micros(5)), (Vec::new(), 39));
     }
 
     #[test]
-    fn few_samples_say_nothing() {
+    fn few_samples_make_no_cost() {
         let costs = MachineCosts::of(&queue("none"), &[read(1, [0, 5, 100])], &[], &[]);
         assert_eq!(costs.issue_us, Cost::Unknown("a request was seen on its way 1 times, expected at least 20".into()));
     }

@@ -24,7 +24,7 @@ const STACK: usize = 128 << 10;
 pub(super) struct Readers {
     path: PathBuf,
     over: Arc<AtomicBool>,
-    /// Each gives its number in the kernel when it ends.
+    /// Each returns its number in the kernel when it ends.
     tasks: Vec<JoinHandle<io::Result<u32>>>,
 }
 
@@ -48,7 +48,7 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Stops all; their numbers in the kernel.
+    /// Stops all. Returns their numbers in the kernel.
     ///
     /// # Errors
     /// Where one could not read.
@@ -67,7 +67,7 @@ impl Drop for Readers {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for task in self.tasks.drain(..) {
-            // What it failed at is told by whatever else failed.
+            // Its error is not reported: another one is.
             let _ = task.join();
         }
     }

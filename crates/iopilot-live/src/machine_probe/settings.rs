@@ -67,7 +67,7 @@ impl QueueSettings {
     }
 
     /// The tags that a request takes when it is submitted, over all hardware queues.
-    pub fn tags(&self) -> u32 {
+    pub(crate) fn tags(&self) -> u32 {
         self.nr_requests.saturating_mul(self.nr_hw_queues)
     }
 }

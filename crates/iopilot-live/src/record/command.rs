@@ -1,4 +1,4 @@
-//! [`Running`]: the command that a recording is of.
+//! [`RecordedCommand`]: the command that a recording is of.
 
 use crate::LiveError;
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,13 +8,13 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 
 /// The command; ended when dropped.
-pub(super) struct Running {
+pub(super) struct RecordedCommand {
     name: String,
     child: Child,
     reaped: bool,
 }
 
-impl Running {
+impl RecordedCommand {
     pub(super) fn start(command: &[OsString]) -> Result<Self, LiveError> {
         let failed = |name: &str, source| LiveError::Command { command: name.to_owned(), source };
         let Some((program, arguments)) = command.split_first() else {
@@ -33,7 +33,7 @@ impl Running {
         Ok(status)
     }
 
-    /// Passes `signal` on, or ends the command kindly, and waits for it.
+    /// Passes `signal` on, or sends SIGTERM, and waits for the command.
     pub(super) fn end(mut self, signal: Option<i32>) -> Result<ExitStatus, LiveError> {
         self.signal(if signal == Some(SIGINT) { Signal::INT } else { Signal::TERM });
         let status = self.child.wait();
@@ -49,7 +49,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RecordedCommand {
     fn drop(&mut self) {
         if !self.reaped {
             self.signal(Signal::TERM);

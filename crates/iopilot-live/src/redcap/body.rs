@@ -1,4 +1,4 @@
-//! [`Body`]: the body of the cache's policy: its frames, and the requests above and below it.
+//! [`CacheBody`]: carries out the cache's policy, with its frames and the requests above and below it.
 
 mod sizes;
 mod transfers;
@@ -6,8 +6,8 @@ mod warm;
 
 use super::frames::Frames;
 use super::ring::Ring;
-use super::streams::Streams;
-use super::tally::Tally;
+use super::streams::AddressStreams;
+use super::tally::CacheTally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
 use iopilot_redcap::{Action, CopyId, Geometry, Part, Redcap, RedcapSpec, Role, Served};
@@ -17,70 +17,70 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Real time, as the cache is told it.
+/// The real time, as the policy gets it.
 pub(super) fn now() -> Nanos {
     Nanos(monotonic())
 }
 
-/// Requests that are kept for one check of `rig`: those beyond are counted only.
+/// The most requests that are kept for one check of `adaptive`.
 const MOST_RECORDS: usize = 50_000;
 
 /// A request from above.
 struct Original {
-    /// `None` once a [`Hit`] has it.
+    /// `None` once a [`CacheHit`] has it.
     answer: Option<Answer>,
     io: Arrival,
     durable: bool,
     arrived: Nanos,
-    /// What is answered if a part fails.
+    /// The error number that is answered if a part fails.
     errno: i32,
 }
 
-/// A request that the cache answers, in one piece.
-pub(super) struct Hit {
+/// A request that the cache answers as a whole.
+pub(super) struct CacheHit {
     answer: Answer,
     copy: CopyId,
     data: *const u8,
     length: usize,
 }
 
-impl Hit {
-    /// Answers it. Returns what is to be [reported](Body::copied) then.
+impl CacheHit {
+    /// Answers it. Returns the copy to [report](CacheBody::copied) afterwards.
     pub(super) fn answer(self) -> CopyId {
-        // SAFETY: so many bytes of frames are there, and the policy lets nobody change or free them before it is told that they
-        // were copied.
+        // SAFETY: the frames hold that many bytes. The policy keeps them unchanged until the copy is reported.
         self.answer.send_data(unsafe { std::slice::from_raw_parts(self.data, self.length) });
         self.copy
     }
 }
 
-/// Where the data of a part are: before the original's sectors in the frames, in the original's buffer, and behind them.
+/// The places of a part's data: in the frames before the original's sectors, in the original's buffer, in the frames
+/// after them.
 type Vectors = [libc::iovec; 3];
 
-/// A request below.
+/// A request to the disk below.
 #[derive(Clone, Copy)]
 struct InFlight {
     part: Part,
     sent: Nanos,
-    /// Whether it is sent for the second time, alone.
+    /// Whether it is the second attempt, sent alone.
     again: bool,
 }
 
-/// The policy, with a virtual disk where its algorithm needs one.
-pub(super) type Cache = Redcap<Option<RedcapVirtualDisk>>;
+/// The policy, with a simulated disk where its algorithm needs one.
+pub(super) type CachePolicy = Redcap<Option<RedcapVirtualDisk>>;
 
-/// The policy with its body. All its methods are called under one lock.
-pub(super) struct Body {
-    pub(super) cache: Cache,
+/// The policy, and what carries it out. All methods are called under one lock.
+pub(super) struct CacheBody {
+    pub(super) cache: CachePolicy,
     pub(super) frames: Frames,
-    pub(super) tally: Tally,
+    pub(super) tally: CacheTally,
     /// The segments that the frames are divided into.
     geometry: Geometry,
     segment_sectors: u64,
     /// Bytes that the cache may hold now.
     limit: u64,
     ring: Arc<Ring>,
-    /// Parts in flight, at most, that still let prefetches be added.
+    /// With this many parts in flight, prefetches are given up.
     congested: usize,
     actions: Vec<Action>,
     originals: Vec<Option<Original>>,
@@ -93,11 +93,11 @@ pub(super) struct Body {
     in_flight: usize,
     /// When the last request from above came.
     arrived: Nanos,
-    /// When the disk completed something last.
+    /// When the disk last completed a part.
     completed: Nanos,
-    streams: Streams,
-    /// What was completed since [`Self::take_window`], where somebody asks for it.
-    window: Option<Window>,
+    streams: AddressStreams,
+    /// The requests that completed since [`Self::take_window`]; `None` before its first call.
+    window: Option<TrafficWindow>,
     /// Answers that are ready.
     done: Vec<Answer>,
     /// Whether the ring has something to submit.
@@ -106,26 +106,32 @@ pub(super) struct Body {
     closed: bool,
 }
 
-/// What was completed in a while.
+/// The requests that completed in a window of time.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct TrafficWindow {
     /// Requests from above.
     pub(super) above: Vec<TraceRecord>,
     /// Requests to the disk.
     pub(super) below: Vec<TraceRecord>,
-    /// Requests from above that are under way.
+    /// Requests from above in flight.
     pub(super) pending: usize,
 }
 
 // SAFETY: the vectors point to the frames and to buffers of answers, which it owns.
-unsafe impl Send for Body {}
+unsafe impl Send for CacheBody {}
 
-impl Body {
-    pub(super) fn new(cache: Cache, spec: &RedcapSpec, frames: Frames, ring: Arc<Ring>, congested: usize) -> Self {
+impl CacheBody {
+    pub(super) fn new(
+        cache: CachePolicy,
+        spec: &RedcapSpec,
+        frames: Frames,
+        ring: Arc<Ring>,
+        congested: usize,
+    ) -> Self {
         Self {
             cache,
             frames,
-            tally: Tally::default(),
+            tally: CacheTally::default(),
             geometry: spec.geometry,
             segment_sectors: u64::from(spec.geometry.segment_sectors().0),
             limit: spec.most_bytes(),
@@ -139,7 +145,7 @@ impl Body {
             in_flight: 0,
             arrived: Nanos::ZERO,
             completed: Nanos::ZERO,
-            streams: Streams::default(),
+            streams: AddressStreams::default(),
             window: None,
             done: Vec::new(),
             unsubmitted: false,
@@ -147,18 +153,18 @@ impl Body {
         }
     }
 
-    /// Lets all later requests fail.
+    /// Makes all later requests fail.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
 
     /// Takes a request from above.
     ///
-    /// Returns a hit of the whole request in one piece: it is to be answered without the lock, and then
-    /// [reported](Self::copied).
-    pub(super) fn submit(&mut self, request: BlockRequest, answer: Answer, now: Nanos) -> Option<Hit> {
+    /// Returns a hit if the cache holds the whole request in one piece. The caller answers it without the lock, and
+    /// then [reports](Self::copied) it.
+    pub(super) fn submit(&mut self, request: BlockRequest, answer: Answer, now: Nanos) -> Option<CacheHit> {
         if self.closed {
-            // What an answer holds from the beginning is an error.
+            // An answer is an error until it is set.
             self.done.push(answer);
             return None;
         }
@@ -189,28 +195,28 @@ impl Body {
         None
     }
 
-    fn hit(&mut self, handle: u64, copy: CopyId, slot: u32) -> Option<Hit> {
+    fn hit(&mut self, handle: u64, copy: CopyId, slot: u32) -> Option<CacheHit> {
         let original = self.originals[handle as usize].as_mut()?;
         let (lba, length) = (original.io.lba, original.io.sectors.bytes() as usize);
         let answer = original.answer.take()?;
         let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
-        Some(Hit { answer, copy, data: self.frames.place(slot, offset, length), length })
+        Some(CacheHit { answer, copy, data: self.frames.place(slot, offset, length), length })
     }
 
-    /// A [`Hit`] was answered.
+    /// Reports that a [`CacheHit`] was answered.
     pub(super) fn copied(&mut self, copy: CopyId, now: Nanos) {
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.copied(copy, now, &mut actions);
         self.act(actions, now);
     }
 
-    /// The disk has completed the part called `name`, with as many bytes, or an error.
+    /// Takes a completion of the disk: the part `name`, with the bytes that were moved, or an error.
     pub(super) fn completed(&mut self, name: u64, result: i32, now: Nanos) {
         let in_flight = self.parts.get_mut(name as usize).and_then(Option::take);
         let Some(InFlight { part, sent, again }) = in_flight else { return };
         self.in_flight -= 1;
         let bytes = if part.op.transfers() { part.sectors.bytes() } else { 0 };
-        // What is short of that is no better than an error.
+        // A short transfer counts as an error.
         let good = u64::try_from(result).is_ok_and(|moved| moved >= bytes);
         self.tally.below(&part, good);
         if !good && !again && self.read_alone(part, now).is_ok() {
@@ -227,11 +233,12 @@ impl Body {
             }
         }
         let mut actions = std::mem::take(&mut self.actions);
-        // A virtual disk knows what the real one has shown by the time of each of its own requests.
+        // The simulated disk advances first, so that each of its requests uses only what the real disk had shown by
+        // then.
         self.cache.advance(now, &mut actions);
-        // The disk serves one after the other: a part's service begins when that before it ended.
-        let virtual_disk = self.cache.virtual_disk().and_then(Option::as_mut);
-        let dispatched = match virtual_disk {
+        // The disk serves one part at a time: the service of a part begins when the one before it ends.
+        let simulated_disk = self.cache.virtual_disk().and_then(Option::as_mut);
+        let dispatched = match simulated_disk {
             Some(disk) => disk.learn(part.op, (part.lba, part.sectors), sent, now),
             None => sent.max(self.completed),
         };
@@ -258,13 +265,14 @@ impl Body {
         self.act(actions, now);
     }
 
-    /// Answers that are to be sent, once this is not locked any more; and whether the ring has something to submit.
+    /// Moves the ready answers to `into`, to be sent without the lock. Returns whether the ring has something to
+    /// submit.
     pub(super) fn take_done(&mut self, into: &mut Vec<Answer>) -> bool {
         into.append(&mut self.done);
         std::mem::take(&mut self.unsubmitted)
     }
 
-    /// Requests from above that are under way.
+    /// Requests from above in flight.
     pub(super) fn pending(&self) -> usize {
         self.originals.len() - self.free.len()
     }
@@ -274,14 +282,14 @@ impl Body {
         self.in_flight
     }
 
-    /// What was completed since the last call; nothing the first time.
-    pub(super) fn take_window(&mut self, spare: Window) -> Window {
+    /// The requests that completed since the last call; none at the first call.
+    pub(super) fn take_window(&mut self, spare: TrafficWindow) -> TrafficWindow {
         let pending = self.pending();
         let window = self.window.replace(spare).unwrap_or_default();
-        Window { pending, ..window }
+        TrafficWindow { pending, ..window }
     }
 
-    /// Requests from above that were completed since then.
+    /// How many requests from above completed since [`Self::take_window`].
     pub(super) fn window_length(&self) -> usize {
         self.window.as_ref().map_or(0, |window| window.above.len())
     }
@@ -333,7 +341,7 @@ impl Body {
         ((lba.0 - first.0) * SECTOR_BYTES) as usize
     }
 
-    /// An original is complete.
+    /// Completes an original request.
     fn finish(&mut self, io: SourceHandle, failed: bool, now: Nanos) {
         let Some(Original { answer, io: Arrival { op, lba, sectors, process, .. }, arrived, errno, .. }) =
             self.originals[io.0 as usize].take()
@@ -348,7 +356,7 @@ impl Body {
             (record.inserted, record.issue, record.completion) = (Some(arrived), Some(arrived), Some(now));
             window.above.push(record);
         }
-        // Of a hit it was sent already.
+        // The answer of a hit was sent already.
         let Some(mut answer) = answer else { return };
         answer.set(match failed {
             true => Err(io::Error::from_raw_os_error(errno)),

@@ -1,6 +1,6 @@
 //! [`CachedDisk`]: a disk under a cache, as a block device's store.
 
-use super::body::{Body, Window, now};
+use super::body::{CacheBody, TrafficWindow, now};
 use super::lower_disk::LowerDisk;
 use super::ring::Ring;
 use crate::block_server::{Answer, BlockRequest, Store};
@@ -10,24 +10,29 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A disk under a cache. Whoever brings a request also copies what the cache holds, and sends the rest to the disk; one
-/// thread takes what the disk completes.
+/// A disk under a cache. The thread that brings a request also copies what the cache holds, and sends the rest to the
+/// disk. One thread takes the disk's completions.
 pub(super) struct CachedDisk {
-    body: Mutex<Body>,
+    body: Mutex<CacheBody>,
     ring: Arc<Ring>,
     disk: LowerDisk,
     stopping: AtomicBool,
-    /// Called when the disk can be used no more.
+    /// Called when the disk has failed.
     broken: Box<dyn Fn() + Send + Sync>,
 }
 
 thread_local! {
-    /// Answers to be sent, so that none is allocated room for.
+    /// Answers to be sent. The room is reused, so that no call allocates it.
     static DONE: RefCell<Vec<Answer>> = const { RefCell::new(Vec::new()) };
 }
 
 impl CachedDisk {
-    pub(super) fn new(body: Body, ring: Arc<Ring>, disk: LowerDisk, broken: impl Fn() + Send + Sync + 'static) -> Self {
+    pub(super) fn new(
+        body: CacheBody,
+        ring: Arc<Ring>,
+        disk: LowerDisk,
+        broken: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         Self { body: Mutex::new(body), ring, disk, stopping: AtomicBool::new(false), broken: Box::new(broken) }
     }
 
@@ -37,12 +42,12 @@ impl CachedDisk {
     }
 
     /// The policy and its body.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Body> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, CacheBody> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the body, and then sends what came of it.
-    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Body) -> T) -> T {
+    /// Calls `act` with the body, and then sends the resulting requests and answers.
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut CacheBody) -> T) -> T {
         DONE.with_borrow_mut(|done| {
             let (result, submit) = {
                 let mut body = self.lock();
@@ -58,12 +63,12 @@ impl CachedDisk {
         })
     }
 
-    /// What was completed since the last call; `spare` is filled from now on.
-    pub(super) fn take_window(&self, spare: Window) -> Window {
+    /// The requests that completed since the last call; `spare` is filled from now on.
+    pub(super) fn take_window(&self, spare: TrafficWindow) -> TrafficWindow {
         self.lock().take_window(spare)
     }
 
-    /// Takes what the disk completes, until [`Self::stop`] and the end of all that is under way.
+    /// Takes the disk's completions, until [`Self::stop`] is called and nothing is in flight.
     pub(super) fn take_completions(&self) {
         let mut completions = Vec::new();
         loop {
@@ -72,8 +77,8 @@ impl CachedDisk {
             }
             // SAFETY: one thread runs this.
             unsafe { self.ring.take(|name, result| completions.push((name, result))) };
-            // Whether it is stopping is asked under the lock: a request that came after a look at an idle disk, and before the
-            // stop, would be left behind.
+            // `stopping` is read under the lock. Otherwise a request that comes between a look at an idle disk and the
+            // stop would be left behind.
             let ended = self.with(|body| {
                 let at = now();
                 completions.drain(..).for_each(|(name, result)| body.completed(name, result, at));
@@ -85,19 +90,19 @@ impl CachedDisk {
         }
     }
 
-    /// Ends [`Self::take_completions`] once all that is under way is done. Later requests fail: nobody would take their
-    /// completions, and a write must not reach the disk when it is somebody else's.
+    /// Ends [`Self::take_completions`] once nothing is in flight. Later requests fail: no thread would take their
+    /// completions, and a write must not reach a disk that has another owner by then.
     pub(super) fn stop(&self) {
         let mut body = self.lock();
         body.close();
         self.stopping.store(true, Ordering::Release);
-        // SAFETY: it is locked.
+        // SAFETY: the body is locked.
         if let Err(e) = unsafe { self.ring.wake() } {
             self.fail(&e);
         }
     }
 
-    /// Gives up the disk below, when [`Self::take_completions`] has ended.
+    /// Releases the disk below, after [`Self::take_completions`] has ended.
     pub(super) fn close(&self) -> io::Result<()> {
         self.lock().close();
         self.disk.give_up()

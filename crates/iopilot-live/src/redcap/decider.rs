@@ -1,10 +1,10 @@
-//! [`Decider`]: decides for the algorithm `rig`, by trials on a model of the disk.
+//! [`Decider`]: decides for the algorithm `adaptive`, by trials on a model of the disk.
 
 use crate::dads::{Simulators, simulators};
 use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};
 use iopilot_block::InputError;
-use iopilot_dads::{CacheSetting, RedcapCheck, RedcapPilot};
 use iopilot_catalogue::AnyDevice;
+use iopilot_dads::{CacheSetting, RedcapCheck, RedcapPilot};
 use iopilot_device::Device;
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// A model that learned so many times as many requests is made anew.
+/// The pilot gets a new model once that has learned from this many times as many requests.
 const GROWTH: f64 = 1.1;
 
 /// Where the model of the disk comes from.
@@ -57,8 +57,8 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    /// For the cache `spec` over those `sectors` of the disk of `queue`. `None` for a queue where its driver has none:
-    /// then nothing can be learned.
+    /// A decider for the cache `spec` over these `sectors` of the disk of `queue`. The queue is `None` where the driver
+    /// has none: then nothing can be learned.
     ///
     /// # Errors
     /// Where the model is smaller than the disk, or its file is damaged or of another disk.
@@ -92,7 +92,7 @@ impl Decider {
         Ok(Self { spec: spec.clone(), sectors, scheduler, config, model, pilot: None, learned_from: 0, pool: None })
     }
 
-    /// How the cache is to be used: not, before anything was tried.
+    /// How the cache is to be used; `None` before anything was tried.
     pub(super) fn setting(&self) -> Option<&CacheSetting> {
         self.pilot.as_ref().map(RedcapPilot::setting)
     }
@@ -106,15 +106,16 @@ impl Decider {
     }
 
     /// Why nothing can be decided; `None` if it can.
-    pub(super) fn lacks(&self) -> Option<String> {
+    pub(super) fn why_incomplete(&self) -> Option<String> {
         match &self.model {
             Model::Given(_) => None,
-            Model::Learned(learned) => learned.lacks(),
+            Model::Learned(learned) => learned.why_incomplete(),
             Model::None => Some("its driver has no queue to learn from, expected a model for --disk".to_owned()),
         }
     }
 
-    /// Decides on a window of requests, with `pending` under way after it. `None` where there is too little to decide on.
+    /// Decides on a window of requests, with `pending` in flight after it. `None` where there is too little to decide
+    /// on.
     ///
     /// # Errors
     /// Where a trial fails.
@@ -133,7 +134,7 @@ impl Decider {
         }
     }
 
-    /// Keeps what a model learned.
+    /// Saves a learned model.
     ///
     /// # Errors
     /// Where its file cannot be written.
@@ -144,7 +145,7 @@ impl Decider {
         }
     }
 
-    /// Makes the pilot, and gives it another model when that has learned a good deal more.
+    /// Makes the pilot, and replaces its model once that has learned a good deal more.
     fn renew(&mut self) {
         let device = match &mut self.model {
             Model::Given(device) if self.pilot.is_none() => Some((**device).clone()),
@@ -168,7 +169,8 @@ impl Decider {
     }
 }
 
-/// The scheduler of a queue. One that is not simulated is taken to serve in order of arrival, as where there is no queue.
+/// The scheduler of a queue. A scheduler that cannot be simulated counts as serving in order of arrival, and so does a
+/// missing queue.
 pub(super) fn scheduler_of(queue: Option<&BlockQueue>) -> Result<SchedulerSpec, InputError> {
     let name = queue.and_then(|queue| queue.scheduler().ok()).unwrap_or_default();
     SchedulerSpec::parse(&name).or_else(|_| SchedulerSpec::parse("none"))

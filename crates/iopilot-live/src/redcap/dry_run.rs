@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// From one poll of the capture to the next.
+/// The time between two polls of the capture.
 const POLL: Duration = Duration::from_millis(20);
 
 /// What to watch.
@@ -38,22 +38,25 @@ pub struct DryRunReport {
     /// Their bytes.
     pub read_bytes: u64,
     /// Why nothing was decided; `None` if something was.
-    pub lacks: Option<String>,
+    #[serde(alias = "lacks")]
+    pub model_incomplete: Option<String>,
     /// The total service time of all windows that were tried, without a cache, by the model, in seconds.
     pub without_s: f64,
     /// The same with a cache that is always on.
     pub always_s: f64,
-    /// The same with a cache that `rig` turns on and off.
-    pub rig_s: f64,
+    /// The same with a cache that `adaptive` turns on and off.
+    #[serde(rename = "rig_s")]
+    pub adaptive_s: f64,
     /// The share of the windows in which the cache would have been on, in percent.
     pub active_percent: f64,
-    /// What `rig` would have saved of the total service time, in percent.
+    /// What `adaptive` would have saved of the total service time, in percent.
     pub saved_percent: f64,
     /// The decisions.
     pub checks: Vec<CheckNote>,
 }
 
-/// Watches a disk, and tries a cache on its requests in virtual time. Nothing is changed. Each decision is passed to `tell`.
+/// Watches a disk, and tries a cache on its requests in virtual time. Nothing is changed. Each decision is passed to
+/// `tell`.
 ///
 /// # Errors
 /// Without root, where there is no such disk, or it cannot be captured, or its model is of another one.
@@ -86,10 +89,10 @@ pub fn dry_run(
         let check = decider.decide(&mut window, capture.pending());
         window.clear();
         let Some(check) = check.map_err(|e| LiveError::Failed(format!("a trial failed: {e}")))? else { continue };
-        // The window just over was served as the decision before it says.
+        // The window that has just ended was served by the decision before it.
         report.without_s += check.without_s;
         report.always_s += check.everywhere_s;
-        report.rig_s += check.before_s;
+        report.adaptive_s += check.before_s;
         on += u32::from(active);
         let note = CheckNote {
             at_s: began.elapsed().as_secs_f64(),
@@ -103,10 +106,10 @@ pub fn dry_run(
         report.checks.push(note);
     }
     report.watched_s = began.elapsed().as_secs_f64();
-    report.lacks = decider.lacks();
+    report.model_incomplete = decider.why_incomplete();
     if report.without_s > 0.0 {
         report.active_percent = 100.0 * f64::from(on) / report.checks.len() as f64;
-        report.saved_percent = 100.0 * (1.0 - report.rig_s / report.without_s);
+        report.saved_percent = 100.0 * (1.0 - report.adaptive_s / report.without_s);
     }
     decider.save()?;
     Ok(report)

@@ -26,7 +26,8 @@ pub(super) struct Frames {
 unsafe impl Send for Frames {}
 
 impl Frames {
-    /// Frames of `segments` slots of `segment` bytes each, which can be [divided](Self::divide) anew within `most` bytes.
+    /// Frames of `segments` slots of `segment` bytes each, which can be [divided](Self::divide) anew within `most`
+    /// bytes.
     pub(super) fn new(segments: u32, segment: usize, most: usize) -> io::Result<Self> {
         let used = vec![false; segments as usize];
         let length = most.max(used.len() * segment);
@@ -44,7 +45,7 @@ impl Frames {
         self.length as u64
     }
 
-    /// Divides them into other slots. What they held is gone.
+    /// Divides them into other slots. Their contents are lost.
     pub(super) fn divide(&mut self, segments: u32, segment: usize) {
         assert!(segments as usize * segment <= self.length, "{segments} x {segment} bytes in {}", self.length);
         self.release(|_| false);
@@ -61,7 +62,8 @@ impl Frames {
         (self.used.iter().filter(|&&used| used).count() * self.segment) as u64
     }
 
-    /// Where `length` bytes of `slot` are, from `offset` on. They stay there until the slot is [released](Self::release).
+    /// The address of `length` bytes of `slot`, from `offset` on. It is valid until the slot is
+    /// [released](Self::release).
     pub(super) fn place(&mut self, slot: u32, offset: usize, length: usize) -> *mut u8 {
         assert!(offset + length <= self.segment, "frames of {} bytes hold no {offset} + {length}", self.segment);
         self.used[slot as usize] = true;
@@ -72,12 +74,12 @@ impl Frames {
     /// Copies from `slot`, from `offset` on.
     pub(super) fn copy_to(&mut self, slot: u32, offset: usize, to: &mut [u8]) {
         let from = self.place(slot, offset, to.len());
-        // SAFETY: so many bytes are there, elsewhere than `to`; the policy lets nobody change them before it is told that they
-        // were copied.
+        // SAFETY: the frames hold that many bytes, outside of `to`. The policy keeps them unchanged until the copy is
+        // reported.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
     }
 
-    /// Gives back the memory of the slots that `is_used` says are not used.
+    /// Releases the memory of the slots for which `is_used` is false.
     pub(super) fn release(&mut self, is_used: impl Fn(u32) -> bool) {
         for (slot, used) in self.used.iter_mut().enumerate().filter(|(_, used)| **used) {
             if is_used(slot as u32) {
@@ -85,7 +87,7 @@ impl Frames {
             }
             // SAFETY: within the mapping.
             let start = unsafe { self.start.as_ptr().cast::<u8>().add(slot * self.segment) }.cast();
-            // SAFETY: as above; nobody reads or writes a slot that is not used, and it reads as zeros from then on.
+            // SAFETY: as above. A slot that is not used is neither read nor written, and reads as zeros from then on.
             let freed = unsafe { libc::madvise(start, self.segment, MADV_DONTNEED_LOCKED) } == 0 || {
                 // SAFETY: as above.
                 unsafe {
@@ -101,7 +103,7 @@ impl Frames {
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        // SAFETY: it was mapped so, and nobody has a place in it any more.
+        // SAFETY: it was mapped with this length, and no pointer into it is used any more.
         let _ = unsafe { munmap(self.start.as_ptr(), self.length) };
     }
 }
@@ -131,6 +133,6 @@ mod tests {
         frames.divide(2, 65536);
         assert_eq!((frames.bytes(), frames.most_bytes()), (0, 131_072));
         frames.copy_to(1, 512, &mut four);
-        assert_eq!((four, frames.bytes()), ([0; 4], 65536), "what was there is gone");
+        assert_eq!((four, frames.bytes()), ([0; 4], 65536), "the contents are lost");
     }
 }

@@ -11,10 +11,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The disk, partition or volume below a cache. While it is open nobody can mount it, or claim it otherwise.
+/// The disk, partition or volume below a cache. While it is open, it cannot be mounted or claimed otherwise.
 #[derive(Debug)]
 pub(super) struct LowerDisk {
-    /// Opened for direct I/O; `None` once it is given up.
+    /// Opened for direct I/O; `None` once it is released.
     pub(super) file: Mutex<Option<File>>,
     pub(super) path: PathBuf,
     /// Bytes.
@@ -24,7 +24,7 @@ pub(super) struct LowerDisk {
     pub(super) logical_block: u32,
     pub(super) rotational: bool,
     pub(super) discards: bool,
-    /// `nr_requests` of its queue: with more at once, prefetches are given up.
+    /// `nr_requests` of its queue: with more requests in flight, prefetches are given up.
     pub(super) requests: u32,
     /// The queue of the disk that it is, or is part of; `None` where its driver has none.
     pub(super) queue: Option<BlockQueue>,
@@ -34,7 +34,7 @@ impl LowerDisk {
     /// Claims the block device at `path`.
     ///
     /// # Errors
-    /// For what is no block device, is read-only, or is in use; the message says by whom.
+    /// Where it is no block device, is read-only, or is in use; the message says by what.
     pub(super) fn open(path: &Path) -> Result<Self, LiveError> {
         let wrong = |reason: String| LiveError::Device { path: path.to_owned(), reason };
         let metadata = fs::metadata(path).map_err(|e| match e.kind() {
@@ -82,23 +82,23 @@ impl LowerDisk {
 }
 
 impl LowerDisk {
-    /// The file, by which requests name it.
+    /// The descriptor of the file, for requests.
     ///
     /// # Errors
-    /// Once it is given up.
+    /// Once it is released.
     pub(super) fn descriptor(&self) -> io::Result<RawFd> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.as_ref().map(AsRawFd::as_raw_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Makes durable what was written, and lets others have the disk.
+    /// Makes all writes durable, and releases the disk.
     pub(super) fn give_up(&self) -> io::Result<()> {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
         file.map_or(Ok(()), |file| file.sync_data())
     }
 }
 
-/// Who uses the device at `path`, or a partition of it.
+/// The user of the device at `path`, or of a partition of it.
 fn holder(path: &Path, sysfs: &Path) -> Option<String> {
     if let Some(place) = mount_points(path).first() {
         return Some(format!("mounted at {place}"));

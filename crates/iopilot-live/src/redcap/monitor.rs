@@ -1,9 +1,9 @@
-//! [`Monitor`]: what a cache does, for all that ask.
+//! [`Monitor`]: makes the status of a cache.
 
 use super::body::now;
 use super::cached_disk::CachedDisk;
 use super::pilot::SharedNotes;
-use super::pressure::Limit;
+use super::pressure::CacheLimit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
 use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
@@ -11,41 +11,41 @@ use iopilot_redcap::{Check, Geometry, RedcapSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Checks of the algorithms of the thesis that a status holds.
+/// The most checks of the thesis' algorithms in a status.
 const CHECKS: usize = 64;
 
-/// What a cache does.
+/// Makes the status of a cache.
 pub(super) struct Monitor {
     spec: RedcapSpec,
     pub(super) disk: Arc<CachedDisk>,
     pub(super) notes: SharedNotes,
-    pub(super) limit: Limit,
-    /// Where what it holds is kept for the next time.
+    pub(super) limit: CacheLimit,
+    /// The state of the warm restart.
     pub(super) warmth: Option<SharedWarmth>,
     began: Nanos,
-    heeds_pressure: bool,
+    shrinks_under_pressure: bool,
 }
 
 impl Monitor {
-    /// Of a cache `spec` over `disk`.
+    /// A monitor of the cache `spec` over `disk`.
     pub(super) fn new(
         spec: &RedcapSpec,
         disk: &Arc<CachedDisk>,
-        heeds_pressure: bool,
+        shrinks_under_pressure: bool,
         warmth: Option<SharedWarmth>,
     ) -> Self {
         Self {
             spec: spec.clone(),
             disk: Arc::clone(disk),
             notes: SharedNotes::default(),
-            limit: Limit::new(spec.most_bytes()),
+            limit: CacheLimit::new(spec.most_bytes()),
             warmth,
             began: now(),
-            heeds_pressure,
+            shrinks_under_pressure,
         }
     }
 
-    /// What the cache does.
+    /// The status of the cache.
     pub(super) fn status(&self) -> RedcapStatus {
         let now = now();
         let body = self.disk.lock();
@@ -60,7 +60,7 @@ impl Monitor {
             state: body.cache.state(),
             geometry,
             off_percent: 100.0 * body.cache.off_share(),
-            lacks: notes.lacks.clone(),
+            model_incomplete: notes.model_incomplete.clone(),
             application,
             disk,
             cache: *body.cache.counters(),
@@ -71,7 +71,7 @@ impl Monitor {
                 segments: body.cache.segments(),
                 locked: body.frames.is_locked(),
                 shrinks: self.limit.shrinks.load(Ordering::Relaxed),
-                heeds_pressure: self.heeds_pressure,
+                shrinks_under_pressure: self.shrinks_under_pressure,
             },
             warm: self.warmth.as_ref().map(|warmth| *warmth.lock().unwrap_or_else(PoisonError::into_inner)),
             checks: decided.chain(checked).map(|check| check.note(self.began)).collect(),

@@ -1,9 +1,9 @@
-//! [`Parts`]: the parts of a running cache, and how they are taken down.
+//! [`CacheParts`]: the parts of a running cache, and how they are taken down.
 
 use super::monitor::Monitor;
 use super::{Command, RedcapAttachment};
 use crate::LiveError;
-use crate::block_server::{Claim, Exposed, Served, answer};
+use crate::block_server::{DeviceClaim, Exposed, ServedDevice, answer};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
 /// The parts of a running cache. Dropping it takes down those that exist, in order.
-pub(super) struct Parts {
-    pub(super) claim: Claim<RedcapAttachment>,
+pub(super) struct CacheParts {
+    pub(super) claim: DeviceClaim<RedcapAttachment>,
     pub(super) monitor: Arc<Monitor>,
     pub(super) exposed: Exposed,
-    /// The thread that takes what the disk completes.
+    /// The thread that takes the disk's completions.
     pub(super) completions: Option<JoinHandle<()>>,
     /// The thread that decides, which ends when the sender is dropped.
     pub(super) pilot: Option<(JoinHandle<()>, Sender<()>)>,
-    /// The thread that heeds memory pressure, which ends when the stream is closed.
+    /// The thread that shrinks the cache under memory pressure, which ends when the stream is closed.
     pub(super) pressure: Option<(JoinHandle<()>, UnixStream)>,
     /// The thread that serves metrics, which ends when the sender is dropped.
     pub(super) metrics: Option<(JoinHandle<()>, Sender<()>)>,
@@ -28,7 +28,7 @@ pub(super) struct Parts {
     pub(super) gone: bool,
 }
 
-impl Served for Parts {
+impl ServedDevice for CacheParts {
     type Command = Command;
 
     fn command(&mut self, command: Command, client: &UnixStream) -> io::Result<()> {
@@ -76,7 +76,7 @@ impl Served for Parts {
     }
 }
 
-impl Drop for Parts {
+impl Drop for CacheParts {
     fn drop(&mut self) {
         // Nobody is left to report to.
         let _ = self.take_down(true);

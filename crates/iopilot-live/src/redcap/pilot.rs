@@ -1,6 +1,6 @@
-//! The thread that decides for the algorithm `rig`.
+//! The thread that decides for the algorithm `adaptive`.
 
-use super::body::{Window, now};
+use super::body::{TrafficWindow, now};
 use super::cached_disk::CachedDisk;
 use super::decider::Decider;
 use super::status::StatusCheck;
@@ -11,27 +11,27 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// From one look at the window to the next.
+/// The time between two looks at the window.
 const LOOK: Duration = Duration::from_millis(50);
-/// Decisions that are remembered.
+/// The most decisions that are remembered.
 const REMEMBERED: usize = 64;
 
-/// What the thread tells.
+/// What the thread reports.
 #[derive(Debug, Default)]
 pub(super) struct PilotNotes {
     pub(super) checks: VecDeque<StatusCheck>,
     /// Why nothing is decided.
-    pub(super) lacks: Option<String>,
+    pub(super) model_incomplete: Option<String>,
 }
 
 /// The notes, shared between threads.
 pub(super) type SharedNotes = Arc<Mutex<PilotNotes>>;
 
-/// Decides at the end of each window, until the sender of `stop` is dropped. What a model learned is then saved. The cache is
-/// off at first: nothing is risked before it was tried.
+/// Decides at the end of each window, until the sender of `stop` is dropped. A learned model is then saved. The cache
+/// is off at first, because nothing has been tried yet.
 pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedNotes, stop: &Receiver<()>) {
     disk.with(|body| body.set_active(false, now()));
-    let mut window = disk.take_window(Window::default());
+    let mut window = disk.take_window(TrafficWindow::default());
     let mut began = now();
     while stop.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
         if !is_window_over(now().since(began), disk.lock().window_length()) {
@@ -45,7 +45,7 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
         window.below.iter_mut().for_each(|record| record.lba = Lba(record.lba.0 + start));
         decider.observe(&window.below);
         let (active, at) = (decider.setting().is_some_and(|setting| setting.active), now());
-        let mut lacks = decider.lacks();
+        let mut why = decider.why_incomplete();
         match decider.decide(&mut window.above, window.pending) {
             Ok(Some(check)) => {
                 let setting = &check.setting;
@@ -56,7 +56,7 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
                         body.set_active(setting.active, now());
                         resized
                     });
-                    lacks = lacks.or_else(|| resized.err().map(|e| e.to_string()));
+                    why = why.or_else(|| resized.err().map(|e| e.to_string()));
                 }
                 let (with_cache_ms, without_cache_ms) = (1e3 * check.with_s, 1e3 * check.without_s);
                 let (before, after, off_percent) = (active, setting.active, 100.0 * setting.regions.off_share());
@@ -69,9 +69,9 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
                 }
             }
             Ok(None) => {}
-            Err(e) => lacks = Some(format!("a trial failed: {e}")),
+            Err(e) => why = Some(format!("a trial failed: {e}")),
         }
-        notes.lock().unwrap_or_else(PoisonError::into_inner).lacks = lacks;
+        notes.lock().unwrap_or_else(PoisonError::into_inner).model_incomplete = why;
     }
     if let Err(e) = decider.save() {
         eprintln!("{e}");

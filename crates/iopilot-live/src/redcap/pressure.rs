@@ -1,4 +1,4 @@
-//! Giving memory back while the machine is short of it, as the kernel's pressure stall information (PSI) tells.
+//! Releases memory while the machine is short of it, by the kernel's pressure stall information (PSI).
 
 use super::cached_disk::CachedDisk;
 use crate::block_server::Buffers;
@@ -11,25 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PRESSURE: &str = "/proc/pressure/memory";
-/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`). Who lacks
-/// `CAP_SYS_RESOURCE`, as in a container, must take two seconds, or a multiple of that.
+/// Some process waits for memory for more than 100 ms in a second (`Documentation/accounting/psi.rst`). A process
+/// without `CAP_SYS_RESOURCE`, as in a container, must use windows of two seconds, or a multiple of that.
 const TRIGGERS: [&[u8]; 2] = [b"some 100000 1000000\0", b"some 200000 2000000\0"];
-/// From one step to the next at which the cache grows again, seconds.
+/// The time between two steps in which the cache grows again, seconds.
 const CALM: i64 = 10;
-/// The share of its full size by which it grows.
+/// It grows by its full size divided by this.
 const STEP: u64 = 8;
-/// The least share of its full size.
+/// It shrinks to its full size divided by this, at most.
 const LEAST: u64 = 16;
 
 /// How many bytes a cache may hold, and how often it had to shrink.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(super) struct CacheLimit {
     pub(super) full: u64,
     pub(super) now: AtomicU64,
     pub(super) shrinks: AtomicU64,
 }
 
-impl Limit {
+impl CacheLimit {
     pub(super) fn new(bytes: u64) -> Self {
         Self { full: bytes, now: AtomicU64::new(bytes), shrinks: AtomicU64::new(0) }
     }
@@ -50,7 +50,7 @@ impl Limit {
     }
 }
 
-/// Asks the kernel to tell of pressure. It does not where it was built without that.
+/// Asks the kernel to report memory pressure. Fails where the kernel was built without that.
 pub(super) fn watch() -> io::Result<File> {
     let ask = |trigger: &[u8]| {
         let mut file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(PRESSURE)?;
@@ -63,7 +63,13 @@ pub(super) fn watch() -> io::Result<File> {
 }
 
 /// Halves the cache at each sign of pressure, and lets it grow in calm, until `stop` is closed.
-pub(super) fn heed(pressure: &File, stop: &UnixStream, disk: &CachedDisk, limit: &Limit, buffers: &Arc<Buffers>) {
+pub(super) fn shrink_under_pressure(
+    pressure: &File,
+    stop: &UnixStream,
+    disk: &CachedDisk,
+    limit: &CacheLimit,
+    buffers: &Arc<Buffers>,
+) {
     loop {
         let mut both = [PollFd::new(pressure, PollFlags::PRI), PollFd::new(stop, PollFlags::IN)];
         let timeout = Timespec { tv_sec: CALM, tv_nsec: 0 };
@@ -90,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_that_tells_of_pressure_tells_every_root() {
+    fn a_kernel_that_reports_pressure_reports_it_to_root() {
         // It is there, but cannot be read, where the kernel has that turned off.
         if iopilot_testing::has(&["root"]) && std::fs::read(PRESSURE).is_ok() {
             assert!(watch().is_ok(), "{:?}", watch());
@@ -99,12 +105,12 @@ mod tests {
 
     #[test]
     fn it_shrinks_fast_and_grows_slowly() {
-        let limit = Limit::new(64);
+        let limit = CacheLimit::new(64);
         assert_eq!([limit.shrink(64), limit.shrink(64), limit.grow()], [32, 16, 24]);
         assert_eq!((0..10).map(|_| limit.shrink(64)).last(), Some(4));
         assert_eq!(limit.shrinks.load(Ordering::Relaxed), 12);
         assert_eq!((0..10).map(|_| limit.grow()).last(), Some(64));
-        assert_eq!(Limit::new(1).shrink(1), 1);
-        assert_eq!(Limit::new(64).shrink(20), 10, "of what may be used, that is all that is");
+        assert_eq!(CacheLimit::new(1).shrink(1), 1);
+        assert_eq!(CacheLimit::new(64).shrink(20), 10, "of what may be used, that is all that is");
     }
 }

@@ -6,16 +6,17 @@ use iopilot_block::Op;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Submissions that wait for the next call of the kernel, at most.
+/// The most submissions that wait for the next system call.
 const SUBMISSIONS: u32 = 512;
-/// Completions that wait, at most, before the kernel keeps them aside.
+/// The most completions that wait before the kernel keeps further ones aside.
 const COMPLETIONS: u32 = 4096;
 // From include/uapi/linux/ioprio.h: the class, in the top three bits.
 const IOPRIO_IDLE: u16 = 3 << 13;
-/// The name of what wakes the thread that waits.
+/// The name of the request that wakes the waiting thread.
 const WAKE: u64 = u64::MAX;
 
-/// Requests to a file in flight. One thread waits for completions; the others [push](Self::push) under a lock of theirs.
+/// Requests to a file in flight. One thread waits for completions; the others [push](Self::push) under a lock of their
+/// own.
 pub(super) struct Ring {
     ring: IoUring,
     file: RawFd,
@@ -24,18 +25,18 @@ pub(super) struct Ring {
 /// A request to a [`Ring`]'s file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    /// Comes back with its completion; not the largest number there is.
+    /// Comes back with its completion; `u64::MAX` is reserved.
     pub(super) name: u64,
     pub(super) op: Op,
     /// Of a write: whether it is durable when it completes.
     pub(super) durable: bool,
-    /// Of a read: whether schedulers serve it when nobody else wants the disk.
+    /// Of a read: whether it has idle priority, which schedulers serve on an idle disk only.
     pub(super) idle: bool,
     /// The first byte.
     pub(super) offset: u64,
     /// Bytes; 0 for a flush.
     pub(super) length: u64,
-    /// Of reads and writes, where the data are.
+    /// Of reads and writes, the places of the data.
     pub(super) vectors: (*const libc::iovec, u32),
 }
 
@@ -48,7 +49,8 @@ impl Ring {
     /// Adds a request, to be [submitted](Self::submit).
     ///
     /// # Safety
-    /// One thread pushes at a time. The vectors stay until they are submitted, and the data until the request completes.
+    /// One thread pushes at a time. The vectors stay until they are submitted, and the data until the request
+    /// completes.
     pub(super) unsafe fn push(&self, transfer: &Transfer) -> io::Result<()> {
         let &Transfer { name, op, durable, idle, offset, length, vectors: (vectors, count) } = transfer;
         let file = Fd(self.file);
@@ -84,7 +86,7 @@ impl Ring {
     /// # Safety
     /// As for [`Self::push`].
     unsafe fn add(&self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: nobody else has the queue, as the caller promises; what the entry points to stays.
+        // SAFETY: no other thread uses the queue, as the caller promises; what the entry points to stays.
         while unsafe { self.ring.submission_shared().push(entry) }.is_err() {
             // It is full.
             self.submit()?;
@@ -98,7 +100,7 @@ impl Ring {
             match self.ring.submit() {
                 Ok(_) => return Ok(()),
                 Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) => {}
-                // Completions wait to be taken: then the kernel takes more.
+                // The kernel takes more once completions have been taken.
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => return Ok(()),
                 Err(e) => return Err(e),
             }

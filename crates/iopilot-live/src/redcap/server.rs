@@ -1,22 +1,23 @@
 //! [`RedcapServer`]: a cached disk that this process serves.
 
-use super::body::Body;
+use super::body::CacheBody;
 use super::cached_disk::CachedDisk;
 use super::decider::{Decider, RedcapModel, scheduler_of};
 use super::frames::Frames;
 use super::lower_disk::LowerDisk;
 use super::metrics;
 use super::monitor::Monitor;
-use super::parts::Parts;
+use super::parts::CacheParts;
 use super::pilot::run_pilot;
 use super::pressure;
 use super::ring::Ring;
 use super::warm_file::WarmFile;
 use super::warmer::Warmer;
-use super::{RedcapAttachment, RedcapOptions, RedcapStatus};
+use super::{RedcapAttachment, RedcapOptions};
 use crate::LiveError;
 use crate::block_server::{
-    Buffers, Ending, Exposed, Server, Shape, StateFolder, become_io_flusher, check_name, check_system, depth,
+    BlockDeviceSpec, Buffers, EndSignal, Exposed, Server, StateFolder, become_io_flusher, check_name, check_system,
+    depth,
 };
 use crate::metrics_server::MetricsServer;
 use iopilot_block::SECTOR_BYTES;
@@ -30,27 +31,28 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How many threads receive requests and copy what the cache holds, at least and at most: as many as there are CPUs. They wait
-/// for no disk.
+/// The bounds of the number of threads that receive requests and copy what the cache holds: one for each CPU. They do
+/// not wait for the disk.
 const THREADS: std::ops::RangeInclusive<usize> = 2..=8;
 const NAME: &str = "redcap";
-/// From one look at whether to end to the next, while metrics are served.
+/// How often the thread that serves metrics looks whether to end.
 const METRICS: Duration = Duration::from_millis(250);
 
 /// A cached disk that this process serves until [`detach`](Self::detach), or until it is dropped.
 ///
-/// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
+/// Requests should come from other processes. A process that dies with pending writes to its own device waits for
+/// itself.
 pub struct RedcapServer {
     attachment: RedcapAttachment,
-    server: Server<Parts>,
+    server: Server<CacheParts>,
 }
 
 impl RedcapServer {
     /// Makes the block device. It is ready on return.
     ///
     /// # Errors
-    /// Where the options are wrong, the user is not root, the disk is in use, or the kernel lacks FUSE, loop devices, ublk or
-    /// io_uring; nothing is left behind then.
+    /// Where the options are wrong, the user is not root, the disk is in use, or the kernel has no FUSE, loop devices,
+    /// ublk or io_uring; nothing is left behind then.
     pub fn start(options: RedcapOptions) -> Result<Self, LiveError> {
         check_system(options.via)?;
         let depth = depth(options.via, options.depth, None)?;
@@ -77,8 +79,8 @@ impl RedcapServer {
     ) -> Result<Self, LiveError> {
         let spec = options.spec;
         let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
-        let virtual_disk = virtual_disk(&spec, &lower, &options.model)?;
-        let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, virtual_disk)?;
+        let simulated_disk = simulated_disk(&spec, &lower, &options.model)?;
+        let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, simulated_disk)?;
         let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
         let mut warnings = Vec::new();
         let warmer = match &options.warm {
@@ -98,11 +100,11 @@ impl RedcapServer {
             LiveError::Device { path: "io_uring".into(), reason }
         })?;
         let ring = Arc::new(ring);
-        let body = Body::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
+        let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
         let claim = state.claim(options.name.as_deref())?;
         let folder = claim.folder().to_owned();
-        let ending = Ending::new()?;
-        let shape = Shape {
+        let ending = EndSignal::new()?;
+        let shape = BlockDeviceSpec {
             name: NAME,
             via: options.via,
             depth,
@@ -117,7 +119,7 @@ impl RedcapServer {
         let told = pressure::watch();
         let warmth = warmer.as_ref().map(|warmer| Arc::new(Mutex::new(warmer.status())));
         let monitor = Arc::new(Monitor::new(&spec, &disk, told.is_ok(), warmth));
-        let mut parts = Parts {
+        let mut parts = CacheParts {
             claim,
             monitor: Arc::clone(&monitor),
             exposed,
@@ -141,13 +143,13 @@ impl RedcapServer {
         let prepare = || {
             become_io_flusher();
         };
-        let Parts { claim, exposed, .. } = &mut parts;
+        let CacheParts { claim, exposed, .. } = &mut parts;
         let queue = exposed.make(&disk, claim, &buffers, &shape, prepare, ending.teller()?)?;
-        // What the kernel knows of the disk below is true of the one above.
+        // These settings of the disk below also suit the device above.
         if let Some(below) = &lower_queue {
             for name in ["read_ahead_kb", "max_sectors_kb"] {
                 if let Ok(value) = below.read(name) {
-                    // A limit that the driver does not take stays at its own.
+                    // A limit that the driver refuses keeps its default.
                     let _ = queue.write(name, &value);
                 }
             }
@@ -160,8 +162,9 @@ impl RedcapServer {
             Ok(told) => {
                 let (stopped, stop) = UnixStream::pair().map_err(|e| LiveError::io("a socket", e))?;
                 let monitor = Arc::clone(&monitor);
-                let heed = move || pressure::heed(&told, &stopped, &monitor.disk, &monitor.limit, &buffers);
-                parts.pressure = Some((spawn("memory", heed).map_err(thread_failed)?, stop));
+                let shrink =
+                    move || pressure::shrink_under_pressure(&told, &stopped, &monitor.disk, &monitor.limit, &buffers);
+                parts.pressure = Some((spawn("memory", shrink).map_err(thread_failed)?, stop));
             }
             Err(e) => {
                 warnings.push(format!("the cache does not shrink when memory is short: /proc/pressure/memory: {e}"));
@@ -171,7 +174,7 @@ impl RedcapServer {
             let (stop, stopped) = channel();
             let monitor = Arc::clone(&monitor);
             let run = move || run_pilot(decider, &monitor.disk, &monitor.notes, &stopped);
-            parts.pilot = Some((spawn("rig", run).map_err(thread_failed)?, stop));
+            parts.pilot = Some((spawn("adaptive", run).map_err(thread_failed)?, stop));
         }
         if let (Some(warmer), Some(warmth)) = (warmer, monitor.warmth.clone()) {
             let (stop, stopped) = channel();
@@ -183,7 +186,7 @@ impl RedcapServer {
             let (stop, stopped) = channel::<()>();
             let lower = options.lower.clone();
             let serve = move || {
-                let text = || metrics::text(&monitor.status(), &lower);
+                let text = || metrics::text(monitor.status(), &lower);
                 while stopped.try_recv() == Err(TryRecvError::Empty) {
                     server.serve_next(METRICS, &text);
                 }
@@ -205,19 +208,14 @@ impl RedcapServer {
             warnings,
         };
         let server = Server::start(parts, &folder, ending, NAME)?;
-        // Whoever finds it can ask it.
+        // Clients that find it can send commands from now on.
         server.parts().claim.served(attachment.clone())?;
         Ok(Self { attachment, server })
     }
 
-    /// What there is to know of it.
+    /// Its description.
     pub fn attachment(&self) -> &RedcapAttachment {
         &self.attachment
-    }
-
-    /// What it does.
-    pub fn status(&self) -> RedcapStatus {
-        self.server.parts().monitor.status()
     }
 
     /// Writes dirty data, and takes everything down.
@@ -229,8 +227,8 @@ impl RedcapServer {
         self.server.take_down(force)
     }
 
-    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
-    /// device's folder.
+    /// Leaves the terminal and the folder that this process was started from; its messages go to a file in the device's
+    /// folder.
     ///
     /// # Errors
     /// Where that file cannot be made.
@@ -238,8 +236,8 @@ impl RedcapServer {
         self.server.leave_terminal()
     }
 
-    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`redcap::detach`](super::detach) ends it, and takes everything
-    /// down.
+    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`redcap::detach`](super::detach) ends it, and takes
+    /// everything down.
     ///
     /// # Errors
     /// Where a step of that failed; the others are taken nevertheless.
@@ -262,8 +260,8 @@ fn check_fit(disk: &LowerDisk, options: &RedcapOptions) -> Result<(), LiveError>
     Ok(())
 }
 
-/// The virtual disk that the algorithm needs, trained on a given model; without one, it learns from the disk.
-fn virtual_disk(
+/// The simulated disk that the algorithm needs. It is trained on a given model; without one, it learns from the disk.
+fn simulated_disk(
     spec: &RedcapSpec,
     disk: &LowerDisk,
     model: &RedcapModel,

@@ -1,11 +1,11 @@
-//! [`RedcapStatus`]: what a cache does.
+//! [`RedcapStatus`]: the status of a cache.
 
 use super::tally::{ApplicationTraffic, DiskTraffic};
 use iopilot_block::Nanos;
 use iopilot_redcap::{Counters, Geometry, State};
 use serde::{Deserialize, Serialize};
 
-/// What a cache does, and did since it was attached.
+/// The state of a cache, and its counters since it was attached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RedcapStatus {
     /// Seconds since it was attached.
@@ -15,27 +15,29 @@ pub struct RedcapStatus {
     /// The segments that the cache has now.
     #[serde(default)]
     pub geometry: Geometry,
-    /// The share of the disk that `rig` leaves alone, in percent.
+    /// The share of the disk that `adaptive` leaves alone, in percent.
     #[serde(default)]
     pub off_percent: f64,
     /// Why the algorithm decides nothing; `None` if it does.
-    pub lacks: Option<String>,
-    /// The requests of those that use the cached disk.
+    #[serde(alias = "lacks")]
+    pub model_incomplete: Option<String>,
+    /// The requests of the cached disk's users.
     pub application: ApplicationTraffic,
     /// The requests to the disk below.
     pub disk: DiskTraffic,
-    /// What the cache did.
+    /// The counters of the cache.
     pub cache: Counters,
     /// Its memory.
     pub memory: MemoryUse,
-    /// What is kept for the next time; `None` where nothing is.
+    /// The warm restart; `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<WarmStatus>,
     /// The latest decisions, the newest last.
     pub checks: Vec<CheckNote>,
 }
 
-/// A warm restart: what a cache held is read again, and the addresses of what it holds are kept. In segments.
+/// A warm restart: the addresses of what a cache holds are saved, and read again after the next start. Numbers of
+/// segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmStatus {
     /// Those that were read again.
@@ -49,20 +51,21 @@ pub struct WarmStatus {
 /// The memory of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// What it may take, bytes.
+    /// The most that it may take, bytes.
     pub cap: u64,
-    /// What it may take now: less where the machine is short of memory.
+    /// The most that it may take now, bytes: less while the machine is short of memory.
     pub limit: u64,
-    /// What it takes.
+    /// What it takes, bytes.
     pub used: u64,
     /// Segments in use.
     pub segments: u32,
     /// Whether it is locked, and never paged out.
     pub locked: bool,
-    /// How often it was halved as memory was short.
+    /// How often it was halved because memory was short.
     pub shrinks: u64,
-    /// Whether the kernel tells when memory is short.
-    pub heeds_pressure: bool,
+    /// Whether it shrinks under memory pressure: the kernel reports it (PSI).
+    #[serde(alias = "heeds_pressure")]
+    pub shrinks_under_pressure: bool,
 }
 
 /// A decision.
@@ -106,5 +109,23 @@ impl StatusCheck {
             off_percent: self.off_percent,
             geometry: self.geometry,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redcap::DryRunReport;
+
+    #[test]
+    fn what_an_older_version_tells_is_read() {
+        let old = r#"{"cap":1,"limit":1,"used":1,"segments":1,"locked":true,"shrinks":0,"heeds_pressure":true}"#;
+        let memory: MemoryUse = serde_json::from_str(old).unwrap();
+        assert!(memory.shrinks_under_pressure);
+        assert!(serde_json::to_string(&memory).unwrap().contains(r#""shrinks_under_pressure":true"#));
+        let report = DryRunReport { model_incomplete: Some("why".to_owned()), ..DryRunReport::default() };
+        let new = serde_json::to_string(&report).unwrap();
+        let read: DryRunReport = serde_json::from_str(&new.replace("model_incomplete", "lacks")).unwrap();
+        assert_eq!(read, report);
     }
 }

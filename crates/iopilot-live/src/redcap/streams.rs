@@ -1,23 +1,24 @@
-//! [`Streams`]: who reads what, told by addresses. Behind a block device the reading processes are not known.
+//! [`AddressStreams`]: tells streams of requests apart by their addresses. Behind a block device, the processes are not
+//! known.
 
 use iopilot_block::{Lba, ProcessId, Sectors};
 
-/// Streams that are told apart.
+/// The most streams that are told apart.
 const MOST: usize = 64;
-/// A request so many sectors from the end of a stream goes on with it: the 2 MiB that read-ahead may jump.
+/// A request within this many sectors of the end of a stream continues it: read-ahead may jump 2 MiB.
 const NEAR: u64 = 4096;
 
-/// The last place of each of a number of streams. Telling one is O(1): there are 64 of them.
+/// The last position of each stream. A lookup is O(1): there are at most 64.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams {
+pub(super) struct AddressStreams {
     /// Where each ended, and when it was last seen, as a count.
     ends: Vec<(u64, u64)>,
     seen: u64,
 }
 
-impl Streams {
-    /// The number of the stream that a request belongs to. One that is near none begins another, in the place of the one
-    /// that was not seen for longest.
+impl AddressStreams {
+    /// The number of the stream that a request belongs to. A request that is near none begins a new one, in place of
+    /// the least recently seen.
     pub(super) fn of(&mut self, lba: Lba, sectors: Sectors) -> ProcessId {
         self.seen += 1;
         let end = lba.0 + u64::from(sectors.0);
@@ -42,7 +43,7 @@ mod tests {
 
     #[test]
     fn streams_are_told_apart_by_where_they_go_on() {
-        let mut streams = Streams::default();
+        let mut streams = AddressStreams::default();
         let mut of = |lba| streams.of(Lba(lba), Sectors(8)).0;
         assert_eq!([of(1_000_000), of(9_000_000), of(1_000_008), of(8_999_992), of(1_002_000)], [1, 2, 1, 2, 1]);
         for n in 0..200 {

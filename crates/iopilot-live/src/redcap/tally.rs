@@ -1,11 +1,11 @@
-//! [`Tally`]: what went through a cache.
+//! [`CacheTally`]: counts the traffic of a cache.
 
 use crate::block_server::OpCounts;
 use iopilot_block::{Distribution, Histogram, Nanos, Op, Sectors};
 use iopilot_redcap::{Part, Role};
 use serde::{Deserialize, Serialize};
 
-/// The requests of those that use the cached disk.
+/// The requests of the cached disk's users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationTraffic {
     /// Requests answered, of each kind.
@@ -18,7 +18,7 @@ pub struct ApplicationTraffic {
     pub read_ms: Distribution,
     /// How long writes took, ms.
     pub write_ms: Distribution,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
 }
 
@@ -31,24 +31,24 @@ pub struct DiskTraffic {
     pub bytes: OpCounts,
     /// Those of them that failed.
     pub errors: OpCounts,
-    /// Prefetches among them: requests that nobody waits for.
+    /// Prefetches among them: requests that no process waits for.
     pub prefetches: u64,
-    /// Prefetches that were given up, as too many requests were under way.
+    /// Prefetches that were given up, because too many requests were in flight.
     pub given_up: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
 }
 
 /// The counters behind both.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CacheTally {
     application: ApplicationTraffic,
     disk: DiskTraffic,
     reads: Histogram,
     writes: Histogram,
 }
 
-impl Tally {
+impl CacheTally {
     /// Counts a request from above.
     pub(super) fn above(&mut self, op: Op, sectors: Sectors, took: Nanos, failed: bool) {
         *self.application.requests.of(op) += 1;
@@ -74,7 +74,7 @@ impl Tally {
         self.disk.given_up += 1;
     }
 
-    /// What was counted, with so many requests under way above and below.
+    /// What was counted, with so many requests in flight above and below.
     pub(super) fn traffic(&self, above: usize, below: usize) -> (ApplicationTraffic, DiskTraffic) {
         let (read_ms, write_ms) = (self.reads.distribution(), self.writes.distribution());
         (

@@ -1,4 +1,4 @@
-//! [`WarmFile`]: the file with the addresses of what a cache holds, for the next time.
+//! [`WarmFile`]: the file with the addresses of what a cache holds, for a warm restart.
 
 use crate::LiveError;
 use iopilot_block::{InputError, SECTOR_BYTES};
@@ -14,8 +14,8 @@ const HEAD: &str = "iopilot-redcap-warm 1";
 /// What the first line of every version begins with.
 const KIND: &str = "iopilot-redcap-warm ";
 
-/// The file with the addresses of what a cache holds. It holds no data, so nothing in it can be out of date: a wrong address
-/// costs a prefetch.
+/// The file with the addresses of what a cache holds. It holds no data, so nothing in it can be out of date: a wrong
+/// address costs a prefetch.
 #[derive(Clone, Debug)]
 pub(super) struct WarmFile {
     path: PathBuf,
@@ -24,12 +24,12 @@ pub(super) struct WarmFile {
     segment: u64,
 }
 
-/// What was found in a file.
+/// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// The numbers of disk segments, those that were used last first. None where there is no file yet.
+pub(super) enum WarmFileContent {
+    /// The numbers of disk segments, the most recently used first. Empty where there is no file yet.
     Segments(Vec<u64>),
-    /// What the file holds is of no use; why, in a line.
+    /// The content is of no use; why, in one line.
     Useless(String),
 }
 
@@ -52,10 +52,10 @@ impl WarmFile {
     ///
     /// # Errors
     /// Where it cannot be read, and for a file of another kind, which must not be replaced.
-    pub(super) fn read(&self) -> Result<Found, LiveError> {
+    pub(super) fn read(&self) -> Result<WarmFileContent, LiveError> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Found::Segments(Vec::new())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(WarmFileContent::Segments(Vec::new())),
             Err(e) => return Err(LiveError::io(&self.path, e)),
         };
         let text = String::from_utf8_lossy(&bytes);
@@ -63,7 +63,7 @@ impl WarmFile {
             let first: String = text.lines().next().unwrap_or_default().chars().take(40).collect();
             return Err(self.wrong(1, "--warm", first, format!("`{HEAD}`, or no file")).into());
         }
-        Ok(self.parse(&text).map_or_else(|e| Found::Useless(e.to_string()), Found::Segments))
+        Ok(self.parse(&text).map_or_else(|e| WarmFileContent::Useless(e.to_string()), WarmFileContent::Segments))
     }
 
     fn wrong(&self, line: usize, field: &str, got: impl Into<String>, expected: impl Into<String>) -> InputError {
@@ -108,7 +108,7 @@ impl WarmFile {
         self.segment / SECTOR_BYTES
     }
 
-    /// Writes the numbers of disk segments, at once: who reads it finds the old content or the new one.
+    /// Writes the numbers of disk segments, atomically: a reader finds the old content or the new one.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -116,7 +116,7 @@ impl WarmFile {
         let (disk, segment, count) = (self.disk, self.segment, segments.len());
         let mut text = format!("{HEAD}\ndisk_bytes {disk}\nsegment_bytes {segment}\nsegments {count}\n");
         for segment in segments {
-            // A string takes it all.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{segment}");
         }
         let written = || -> io::Result<()> {
@@ -140,10 +140,10 @@ mod tests {
     fn what_is_written_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = file(&folder);
-        assert_eq!(file.read().unwrap(), Found::Segments(Vec::new()), "there is none yet");
+        assert_eq!(file.read().unwrap(), WarmFileContent::Segments(Vec::new()), "there is none yet");
         for segments in [vec![10, 0, 7], vec![3]] {
             file.write(&segments).unwrap();
-            assert_eq!(file.read().unwrap(), Found::Segments(segments));
+            assert_eq!(file.read().unwrap(), WarmFileContent::Segments(segments));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
     }
@@ -157,8 +157,8 @@ mod tests {
         let useless = |text: &str| {
             fs::write(&file.path, text).unwrap();
             match file.read().unwrap() {
-                Found::Useless(why) => why.split_once("warm:").unwrap().1.to_owned(),
-                Found::Segments(segments) => panic!("{text:?} gives {segments:?}"),
+                WarmFileContent::Useless(why) => why.split_once("warm:").unwrap().1.to_owned(),
+                WarmFileContent::Segments(segments) => panic!("{text:?} gives {segments:?}"),
             }
         };
         assert_eq!(

@@ -1,9 +1,9 @@
-//! [`Warmer`]: the thread that keeps the addresses of what a cache holds, and reads it again after a restart.
+//! [`Warmer`]: the thread that saves the addresses of what a cache holds, and reads it again after a restart.
 
 use super::body::now;
 use super::cached_disk::CachedDisk;
 use super::status::WarmStatus;
-use super::warm_file::{Found, WarmFile};
+use super::warm_file::{WarmFile, WarmFileContent};
 use crate::LiveError;
 use iopilot_block::{Lba, Nanos};
 use std::collections::HashSet;
@@ -11,34 +11,35 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// From one segment to the next, where nobody uses the disk.
+/// The time between two segments, on an idle disk.
 const LOOK: Duration = Duration::from_millis(2);
 /// The same where there is nothing to read, or the cache is off.
 const REST: Duration = Duration::from_millis(250);
-/// The disk has had nothing to do for so long: a reader who goes on at once is not to find a prefetch before it.
+/// The disk must be idle for this long, so that no warm-up read delays a reader that goes on at once.
 const QUIET: Nanos = Nanos::from_millis(20);
-/// From one look at what the cache holds to the next: it is forgotten when the cache is turned off.
+/// The time between two looks at what the cache holds: it drops that when it is turned off.
 const NOTED: Nanos = Nanos::from_secs(5);
-/// From one time that the file is written to the next.
+/// The time between two writes of the file.
 const PERIOD: Nanos = Nanos::from_secs(60);
 
-/// What the thread tells.
+/// What the thread reports.
 pub(super) type SharedWarmth = Arc<Mutex<WarmStatus>>;
 
-/// Keeps the addresses of what a cache holds, and reads it again after a restart.
+/// Saves the addresses of what a cache holds, and reads it again after a restart.
 pub(super) struct Warmer {
     file: WarmFile,
     /// Segments of the cache.
     most: usize,
     /// What is left to be read, in descending order of the disk.
     left: Vec<u64>,
-    /// What the cache held when it was last on, and looked at.
+    /// What the cache held at the last look at which it was on.
     held: Vec<u64>,
     /// What the file holds.
     written: Vec<u64>,
 }
 
-/// Segments of `sectors` each as those of the file, of `unit` sectors: `rig` may have given the cache others meanwhile.
+/// Converts segments of `sectors` sectors into those of the file, of `unit` sectors: `adaptive` may have changed the
+/// segments meanwhile.
 fn in_units(segments: &[u64], sectors: u64, unit: u64) -> Vec<u64> {
     let mut units = Vec::with_capacity(segments.len());
     for segment in segments {
@@ -49,14 +50,14 @@ fn in_units(segments: &[u64], sectors: u64, unit: u64) -> Vec<u64> {
 }
 
 impl Warmer {
-    /// Reads the file of a cache of `most` segments; and a line on what is wrong with it, where it is of no use.
+    /// Reads the file of a cache of `most` segments. Returns also what is wrong with the file, if it is of no use.
     ///
     /// # Errors
     /// Where it cannot be read, or is of another kind.
     pub(super) fn new(file: WarmFile, most: usize) -> Result<(Self, Option<String>), LiveError> {
         let (written, useless) = match file.read()? {
-            Found::Segments(segments) => (segments, None),
-            Found::Useless(why) => (Vec::new(), Some(format!("the cache begins cold: {why}"))),
+            WarmFileContent::Segments(segments) => (segments, None),
+            WarmFileContent::Useless(why) => (Vec::new(), Some(format!("the cache begins cold: {why}"))),
         };
         let mut left = written.clone();
         left.truncate(most);
@@ -64,13 +65,13 @@ impl Warmer {
         Ok((Self { file, most, left, held: Vec::new(), written }, useless))
     }
 
-    /// What there is to tell before anything is done.
+    /// The status before anything is read.
     pub(super) fn status(&self) -> WarmStatus {
         WarmStatus { read: 0, left: self.left.len() as u64, kept: self.written.len() as u64 }
     }
 
-    /// Reads what was held in order of the disk, a segment at a time, while the cache is on and the disk has nothing else to
-    /// do; and writes the file now and then, until the sender of `stop` is dropped, and then once more.
+    /// Reads what was held in order of the disk, a segment at a time, while the cache is on and the disk is idle.
+    /// Writes the file from time to time, and once more when the sender of `stop` is dropped.
     pub(super) fn run(mut self, disk: &CachedDisk, shared: &SharedWarmth, stop: &Receiver<()>) {
         let (mut noted, mut written) = (now(), now());
         let mut active = false;
@@ -92,7 +93,7 @@ impl Warmer {
         self.write(shared);
     }
 
-    /// Reads the next segment, if this is the time for it. Whether the cache is on.
+    /// Reads the next segment, if the disk is idle. Returns whether the cache is on.
     fn read_next(&mut self, disk: &CachedDisk, shared: &SharedWarmth) -> bool {
         let unit = self.file.segment_sectors();
         let left = &mut self.left;
@@ -100,7 +101,7 @@ impl Warmer {
             let (active, at) = (body.cache.state().is_active(), now());
             let mut read = false;
             if active && body.is_quiet(at, QUIET) {
-                // Those that are in the cache already, or find no room, are done with.
+                // Segments that are in the cache already, or find no room, are skipped.
                 while !read {
                     let Some(segment) = left.pop() else { break };
                     read = body.warm(Lba(segment.saturating_mul(unit)), at);
@@ -114,7 +115,7 @@ impl Warmer {
         active
     }
 
-    /// Notes what the cache holds. One that is off holds nothing: then what is noted stays.
+    /// Notes what the cache holds. A cache that is off holds nothing: then the last note stays.
     fn note(&mut self, disk: &CachedDisk) {
         let body = disk.lock();
         if body.cache.state().is_active() {
@@ -122,13 +123,13 @@ impl Warmer {
         }
     }
 
-    /// Writes what the cache held, and what is still to be read, where that has changed.
+    /// Writes what the cache held, and what is still to be read, if that has changed.
     fn write(&mut self, shared: &SharedWarmth) {
         let mut seen = HashSet::new();
         let mut segments: Vec<u64> = self.held.iter().chain(&self.left).copied().collect();
         segments.retain(|segment| seen.insert(*segment));
         segments.truncate(self.most);
-        // One that was never on leaves the file as it is.
+        // A cache that was never on leaves the file as it is.
         if !segments.is_empty() && !self.is_written(&segments) {
             if let Err(e) = self.file.write(&segments) {
                 eprintln!("{e}");
@@ -139,7 +140,8 @@ impl Warmer {
         shared.lock().unwrap_or_else(PoisonError::into_inner).kept = self.written.len() as u64;
     }
 
-    /// Whether the file has these segments already, in whatever order: while nothing else is held, they were not used since.
+    /// Whether the file has these segments already. Their order does not matter while the cache holds nothing: then
+    /// they were not used since.
     fn is_written(&self, segments: &[u64]) -> bool {
         let sorted = |segments: &[u64]| {
             let mut sorted = segments.to_vec();

@@ -1,16 +1,16 @@
-//! [`Clock`]: the clock of the model.
+//! [`ModelClock`]: the clock of the model.
 
 use iopilot_block::Nanos;
 
 /// Converts between real time, in nanoseconds of `CLOCK_MONOTONIC`, and the model's time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct ModelClock {
     origin: u64,
     /// Seconds of the model per real second.
     speed: f64,
 }
 
-impl Clock {
+impl ModelClock {
     /// A clock whose model time is zero at the real time `origin`.
     pub(super) fn new(origin: u64, speed: f64) -> Self {
         Self { origin, speed }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn ten_times_faster_than_life() {
-        let clock = Clock::new(1_000, 10.0);
+        let clock = ModelClock::new(1_000, 10.0);
         assert_eq!(clock.model(2_000), Nanos(10_000));
         assert_eq!(clock.model(900), Nanos(0));
     }
@@ -49,9 +49,9 @@ mod tests {
         fn what_is_due_is_due_when_its_real_time_has_come(
             origin in 0..1u64 << 50, model in 0..1u64 << 50, speed in 0.01..1000.0f64,
         ) {
-            let clock = Clock::new(origin, speed);
+            let clock = ModelClock::new(origin, speed);
             prop_assert!(clock.model(clock.real(Nanos(model))) >= Nanos(model));
-            let exact = Clock::new(origin, 1.0);
+            let exact = ModelClock::new(origin, 1.0);
             prop_assert_eq!(exact.model(exact.real(Nanos(model))), Nanos(model));
         }
     }

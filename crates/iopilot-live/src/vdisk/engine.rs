@@ -1,9 +1,9 @@
-//! [`Engine`]: runs a [`ModelQueue`] in real time.
+//! [`RealTimeModel`]: runs a [`ModelQueue`] in real time.
 
-use super::clock::Clock;
+use super::clock::ModelClock;
 use super::model_queue::{DiskRequest, DueAnswer, ModelQueue};
-use super::request_log::{LoggedRequest, RequestLog};
-use super::stats::{Counted, Tally};
+use super::request_log::{LoggedRequest, VdiskRequestLog};
+use super::stats::{Counted, VdiskTally};
 use super::wake_margin::WakeMargin;
 use crate::block_server::{become_real_time, monotonic};
 use iopilot_block::{Nanos, RequestId};
@@ -19,7 +19,7 @@ use std::time::Duration;
 const PRIORITY: i32 = 20;
 
 /// The answer to a request.
-pub(super) trait Answer: Send + 'static {
+pub(super) trait TimedAnswer: Send + 'static {
     /// Sends it.
     fn send(self);
 
@@ -30,15 +30,15 @@ pub(super) trait Answer: Send + 'static {
 }
 
 /// A [`ModelQueue`] with a thread that sends each answer when it is due.
-pub(super) struct Engine<D, A> {
+pub(super) struct RealTimeModel<D, A> {
     guarded: Mutex<Guarded<D, A>>,
     /// Wakes the thread that keeps time.
     wake: Condvar,
     /// The real time of the model's next event; 0 for at once. For the thread that spins.
     alarm: AtomicU64,
-    clock: Clock,
-    tally: Arc<Mutex<Tally>>,
-    log: Option<RequestLog>,
+    clock: ModelClock,
+    tally: Arc<Mutex<VdiskTally>>,
+    log: Option<VdiskRequestLog>,
 }
 
 struct Guarded<D, A> {
@@ -50,14 +50,14 @@ struct Guarded<D, A> {
     stop: bool,
 }
 
-impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
-    /// Starts the thread; `tally` counts its answers and `log` records them. If the model panics, `broken` is called, and all
-    /// requests are answered at once. The returned flag says whether the thread has real-time priority.
+impl<D: Device + Send + 'static, A: TimedAnswer> RealTimeModel<D, A> {
+    /// Starts the thread; `tally` counts its answers and `log` records them. If the model panics, `broken` is called,
+    /// and all requests are answered at once. The returned flag says whether the thread has real-time priority.
     pub(super) fn start(
         device: D,
         speed: f64,
-        tally: Arc<Mutex<Tally>>,
-        log: Option<RequestLog>,
+        tally: Arc<Mutex<VdiskTally>>,
+        log: Option<VdiskRequestLog>,
         broken: impl Fn() + Send + 'static,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>, bool)> {
         let engine = Arc::new(Self {
@@ -69,7 +69,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             }),
             wake: Condvar::new(),
             alarm: AtomicU64::new(u64::MAX),
-            clock: Clock::new(monotonic(), speed),
+            clock: ModelClock::new(monotonic(), speed),
             tally,
             log,
         });
@@ -79,7 +79,8 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
             thread::Builder::new().name("vdisk-time".to_owned()).spawn(move || {
                 // The receiver waits for it.
                 let _ = tell.send(become_real_time(PRIORITY));
-                // A panic poisons the lock, and the next holder retires the queue: the second run does not use the model.
+                // A panic poisons the lock, and the next holder retires the queue: the second run does not use the
+                // model.
                 while catch_unwind(AssertUnwindSafe(|| engine.keep_time())).is_err() {
                     broken();
                 }
@@ -106,7 +107,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         }
     }
 
-    /// Replaces the model if no request is under way. Returns the real time and the model's time of that.
+    /// Replaces the model if no request is in flight. Returns the real time and the model's time of the replacement.
     pub(super) fn replace(&self, device: D) -> Option<(u64, Nanos)> {
         let mut guarded = self.lock();
         let real = monotonic();
@@ -117,7 +118,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         replaced.then_some((real, model))
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.lock().queue.in_flight()
     }
@@ -142,7 +143,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         let alarm = self.next(&mut guarded);
         self.alarm.store(alarm, Ordering::Release);
         let wake = guarded.stop || alarm.saturating_sub(guarded.margin.ns()) < guarded.asleep_until;
-        // Not while it is locked: the thread would wake to wait for the lock.
+        // The lock is released first, or the thread would wake only to wait for it.
         drop(guarded);
         if wake {
             self.wake.notify_one();
@@ -210,7 +211,7 @@ impl<D: Device + Send + 'static, A: Answer> Engine<D, A> {
         }
     }
 
-    /// Sends an answer. Returns what to count of it.
+    /// Sends an answer. Returns it as it is counted.
     fn send(&self, DueAnswer { answer, request, arrived, due }: DueAnswer<A>) -> Counted {
         let left = monotonic();
         let failed = answer.is_error();
@@ -240,7 +241,7 @@ fn retired<D: Device, A>(mut guarded: MutexGuard<'_, Guarded<D, A>>) -> MutexGua
     guarded
 }
 
-fn lock(tally: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
+fn lock(tally: &Mutex<VdiskTally>) -> MutexGuard<'_, VdiskTally> {
     tally.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -254,7 +255,7 @@ mod tests {
     /// Reports that it was sent.
     struct SentAnswer(Sender<u32>, u32);
 
-    impl Answer for SentAnswer {
+    impl TimedAnswer for SentAnswer {
         fn send(self) {
             self.0.send(self.1).unwrap();
         }
@@ -262,13 +263,13 @@ mod tests {
 
     const READ: DiskRequest = DiskRequest { op: Op::Read, lba: Lba(0), sectors: Sectors(8) };
 
-    type Started<D> = (Arc<Engine<D, SentAnswer>>, JoinHandle<()>, Receiver<()>);
+    type Started<D> = (Arc<RealTimeModel<D, SentAnswer>>, JoinHandle<()>, Receiver<()>);
 
-    fn start<D: Device + Send + 'static>(device: D) -> (Started<D>, Arc<Mutex<Tally>>) {
-        let tally = Arc::new(Mutex::new(Tally::new(1.0)));
+    fn start<D: Device + Send + 'static>(device: D) -> (Started<D>, Arc<Mutex<VdiskTally>>) {
+        let tally = Arc::new(Mutex::new(VdiskTally::new(1.0)));
         let (tell, broken) = channel();
         let broke = move || tell.send(()).unwrap();
-        let (engine, thread, _) = Engine::start(device, 1.0, Arc::clone(&tally), None, broke).unwrap();
+        let (engine, thread, _) = RealTimeModel::start(device, 1.0, Arc::clone(&tally), None, broke).unwrap();
         ((engine, thread, broken), tally)
     }
 

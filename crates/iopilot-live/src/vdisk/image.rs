@@ -50,7 +50,7 @@ impl Image {
         }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = file.map_err(failed)?;
-        // Kept as long as the file is open: of two virtual disks on one file each would see the other's writes.
+        // The lock is kept as long as the file is open: two virtual disks on one file would see each other's writes.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }
@@ -58,7 +58,7 @@ impl Image {
         let size = size.unwrap_or(length);
         if made || length == 0 {
             if let Err(e) = file.set_len(size) {
-                // Nothing half-made stays.
+                // No half-made file stays.
                 let _ = fs::remove_file(path);
                 return Err(failed(e));
             }
@@ -110,7 +110,7 @@ impl Image {
 
     /// Lets another virtual disk have the file.
     pub(super) fn unlock(&self) {
-        // It is unlocked with this process at the latest.
+        // It is unlocked at the latest when this process ends.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 

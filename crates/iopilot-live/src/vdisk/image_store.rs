@@ -1,19 +1,19 @@
 //! [`ImageStore`]: the image of a virtual disk as a block device's store; and [`Timing`]: when its answers are sent.
 
-use super::engine::{Answer, Engine};
+use super::engine::{RealTimeModel, TimedAnswer};
 use super::image::Image;
 use super::model_queue::DiskRequest;
-use super::stats::{Counted, Tally};
-use crate::block_server::{Answer as BlockAnswer, BlockRequest, Store, monotonic};
+use super::stats::{Counted, VdiskTally};
+use crate::block_server::{Answer, BlockRequest, Store, monotonic};
 use iopilot_block::{Lba, Nanos, Op, RequestId, SECTOR_BYTES, Sectors};
 use iopilot_catalogue::AnyDevice;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 /// The engine of a virtual disk.
-pub(super) type ModelEngine = Engine<AnyDevice, BlockAnswer>;
+pub(super) type ModelEngine = RealTimeModel<AnyDevice, Answer>;
 
-impl Answer for BlockAnswer {
+impl TimedAnswer for Answer {
     fn send(self) {
         self.send();
     }
@@ -29,10 +29,10 @@ pub(super) enum Timing {
     /// When a model has completed them.
     Model(Arc<ModelEngine>),
     /// At once, by the thread that moved the data.
-    None(Arc<Mutex<Tally>>),
+    None(Arc<Mutex<VdiskTally>>),
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 struct PendingRequest {
     request: DiskRequest,
@@ -53,7 +53,7 @@ impl Timing {
     }
 
     /// Takes the answer of a request whose data have been moved; it is sent when it is due.
-    fn finish(&self, pending: PendingRequest, answer: BlockAnswer) {
+    fn finish(&self, pending: PendingRequest, answer: Answer) {
         match (self, pending) {
             (Self::Model(engine), PendingRequest { id: Some(id), .. }) => engine.deliver(id, answer),
             // No model had it.
@@ -80,7 +80,7 @@ pub(super) struct ImageStore {
 pub(super) struct Taken {
     request: BlockRequest,
     pending: PendingRequest,
-    answer: BlockAnswer,
+    answer: Answer,
 }
 
 impl Store for ImageStore {
@@ -90,7 +90,7 @@ impl Store for ImageStore {
         self.image.size()
     }
 
-    fn take(&self, request: BlockRequest, answer: BlockAnswer) -> Option<Taken> {
+    fn take(&self, request: BlockRequest, answer: Answer) -> Option<Taken> {
         let BlockRequest { op, offset, length, .. } = request;
         let first = offset / SECTOR_BYTES;
         let sectors = match op {
@@ -109,7 +109,7 @@ impl Store for ImageStore {
 }
 
 /// Moves the data of a request. Returns the number of bytes.
-fn move_data(image: &Image, request: BlockRequest, answer: &mut BlockAnswer) -> io::Result<usize> {
+fn move_data(image: &Image, request: BlockRequest, answer: &mut Answer) -> io::Result<usize> {
     let BlockRequest { op, durable, offset, length } = request;
     let bytes = usize::try_from(length).map_err(|_| io::ErrorKind::InvalidInput)?;
     match op {
@@ -136,7 +136,7 @@ mod tests {
     fn what_is_written_is_read_until_it_is_discarded() {
         let folder = tempfile::tempdir().unwrap();
         let image = Arc::new(Image::open(&folder.path().join("a.img"), Some(8192)).unwrap());
-        let tally = Arc::new(Mutex::new(Tally::new(1.0)));
+        let tally = Arc::new(Mutex::new(VdiskTally::new(1.0)));
         let store = ImageStore { image, timing: Timing::None(Arc::clone(&tally)) };
         let buffers = Arc::new(Buffers::default());
         let ask = |op, durable, offset, length| {
@@ -144,7 +144,7 @@ mod tests {
             data.fill(9);
             let (sent, told) = channel();
             let request = BlockRequest { op, durable, offset, length };
-            let taken = store.take(request, BlockAnswer::test(data, sent)).unwrap();
+            let taken = store.take(request, Answer::test(data, sent)).unwrap();
             store.carry_out(taken);
             told.recv().unwrap()
         };

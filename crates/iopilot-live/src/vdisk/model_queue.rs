@@ -28,7 +28,7 @@ pub(super) struct DueAnswer<A> {
     pub(super) due: Nanos,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 struct Slot<A> {
     request: DiskRequest,
@@ -41,9 +41,9 @@ struct Slot<A> {
 
 /// Pairs the completion times of a device model with the answers that hold the data.
 ///
-/// A request enters, its data are moved while the model works, and its answer leaves when both are done. The model advances
-/// from event to event at the times of the events, however late the caller is. A request that waits inside the device thus
-/// starts at the *modelled* end of the one before it, and a late answer delays no queued request.
+/// A request enters, its data are moved while the model works, and its answer leaves when both are done. The model
+/// advances from event to event at the times of the events, however late the caller is. A request that waits inside the
+/// device thus starts at the *modelled* end of the one before it, and a late answer delays no queued request.
 #[derive(Debug)]
 pub(super) struct ModelQueue<D, A> {
     device: D,
@@ -87,7 +87,7 @@ impl<D: Device, A> ModelQueue<D, A> {
         }
     }
 
-    /// Replaces the device if no request is under way. Returns whether it did.
+    /// Replaces the device if no request is in flight. Returns whether it did.
     pub(super) fn replace(&mut self, device: D) -> bool {
         let idle = self.in_flight() == 0 && !self.retired;
         if idle {
@@ -118,7 +118,8 @@ impl<D: Device, A> ModelQueue<D, A> {
         id
     }
 
-    /// Takes the answer of request `id`, whose data have been moved, and keeps it until it is due. Returns it if it is due now.
+    /// Takes the answer of request `id`, whose data have been moved, and keeps it until it is due. Returns it if it is
+    /// due now.
     pub(super) fn deliver(&mut self, id: RequestId, answer: A) -> Option<DueAnswer<A>> {
         let slot = self.slots[id.index()].as_mut()?;
         slot.answer = Some(answer);
@@ -134,7 +135,7 @@ impl<D: Device, A> ModelQueue<D, A> {
             self.device.advance(self.time, &mut completions);
             for completion in completions.drain(..) {
                 self.inside -= 1;
-                // One that was alone is over.
+                // A flush that was alone is over.
                 self.flushing = false;
                 if let Some(slot) = &mut self.slots[completion.id.index()] {
                     slot.due = Some(completion.at);
@@ -158,7 +159,7 @@ impl<D: Device, A> ModelQueue<D, A> {
         &mut self.ready
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -175,8 +176,8 @@ impl<D: Device, A> ModelQueue<D, A> {
         }
     }
 
-    /// Submits waiting requests to the device, as far as it has room. A flush that is to be alone waits until the device is
-    /// empty, and all behind it wait with it.
+    /// Submits waiting requests to the device, as far as it has room. A flush that is to be alone waits until the
+    /// device is empty, and all behind it wait with it.
     fn admit(&mut self, now: Nanos) {
         while self.inside < self.depth && !self.flushing {
             let Some(&id) = self.outside.front() else { return };

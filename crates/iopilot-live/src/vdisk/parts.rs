@@ -1,10 +1,12 @@
-//! [`Parts`]: the parts of a running virtual disk, and how they are taken down.
+//! [`VdiskParts`]: the parts of a running virtual disk, and how they are taken down.
 
 use super::image::Image;
 use super::image_store::{ImageStore, ModelEngine, Timing};
-use super::stats::Tally;
+use super::stats::VdiskTally;
 use super::{Attachment, Command, VdiskReset, VdiskStats};
-use crate::block_server::{Buffers, Claim, Exposed, Served, Shape, answer, become_io_flusher, become_real_time};
+use crate::block_server::{
+    BlockDeviceSpec, Buffers, DeviceClaim, Exposed, ServedDevice, answer, become_io_flusher, become_real_time,
+};
 use crate::{BlockQueue, LiveError};
 use iopilot_catalogue::AnyDevice;
 use std::io;
@@ -16,10 +18,10 @@ use std::thread::JoinHandle;
 const PRIORITY: i32 = 10;
 
 /// The parts of a running virtual disk. Dropping it takes down those that exist, in order.
-pub(super) struct Parts {
-    pub(super) claim: Claim<Attachment>,
+pub(super) struct VdiskParts {
+    pub(super) claim: DeviceClaim<Attachment>,
     pub(super) image: Arc<Image>,
-    pub(super) tally: Arc<Mutex<Tally>>,
+    pub(super) tally: Arc<Mutex<VdiskTally>>,
     /// The model as it was at the beginning.
     pub(super) model: Option<AnyDevice>,
     pub(super) engine: Option<Arc<ModelEngine>>,
@@ -29,11 +31,11 @@ pub(super) struct Parts {
     pub(super) gone: bool,
 }
 
-impl Parts {
-    /// Makes the block device. If its driver lets go of it, `broken` is called.
+impl VdiskParts {
+    /// Makes the block device. If its driver drops it, `broken` is called.
     pub(super) fn expose(
         &mut self,
-        shape: &Shape,
+        shape: &BlockDeviceSpec,
         broken: impl FnOnce() + Send + 'static,
     ) -> Result<BlockQueue, LiveError> {
         let timing = match &self.engine {
@@ -69,15 +71,15 @@ impl Parts {
     /// The statistics so far.
     pub(super) fn stats(&self) -> VdiskStats {
         let in_flight = self.engine.as_ref().map_or(0, |engine| engine.in_flight() as u64);
-        // A file that cannot be asked takes nothing that could be told of.
+        // A file whose size cannot be read counts as empty.
         let stored = self.image.stored().unwrap_or(0);
-        // Answers are counted meanwhile.
+        // The counters are copied, because answers are counted meanwhile.
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone();
         tally.stats(in_flight, stored)
     }
 }
 
-impl Served for Parts {
+impl ServedDevice for VdiskParts {
     type Command = Command;
 
     fn command(&mut self, command: Command, client: &UnixStream) -> io::Result<()> {
@@ -127,7 +129,7 @@ impl Served for Parts {
     }
 }
 
-impl Drop for Parts {
+impl Drop for VdiskParts {
     fn drop(&mut self) {
         // Nobody is left to report to.
         let _ = self.take_down(true);

@@ -1,4 +1,4 @@
-//! [`RequestLog`]: a line of CSV for every request, written by a thread of its own.
+//! [`VdiskRequestLog`]: a line of CSV for every request, written by a thread of its own.
 
 use super::model_queue::DiskRequest;
 use crate::LiveError;
@@ -24,11 +24,11 @@ pub(super) struct LoggedRequest {
 }
 
 /// Writes a line of CSV for every request, in order of departure, from a thread of its own.
-pub(super) struct RequestLog {
+pub(super) struct VdiskRequestLog {
     lines: Sender<LoggedRequest>,
 }
 
-impl RequestLog {
+impl VdiskRequestLog {
     /// Makes the file at `path`. The thread ends when the log is dropped and everything is written.
     pub(super) fn create(path: &Path) -> Result<(Self, JoinHandle<std::io::Result<()>>), LiveError> {
         let failed = |e| LiveError::io(path, e);

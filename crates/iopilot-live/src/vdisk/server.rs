@@ -1,14 +1,14 @@
 //! [`VdiskServer`]: a virtual disk that this process serves.
 
 use super::checks::{is_rotational, open_image};
-use super::engine::Engine;
+use super::engine::RealTimeModel;
 use super::image::Image;
-use super::parts::Parts;
-use super::request_log::RequestLog;
-use super::stats::Tally;
+use super::parts::VdiskParts;
+use super::request_log::VdiskRequestLog;
+use super::stats::VdiskTally;
 use super::{Attachment, VdiskOptions, VdiskStats};
 use crate::LiveError;
-use crate::block_server::{Ending, Exposed, Server, Shape, StateFolder, check_name, check_system, depth};
+use crate::block_server::{BlockDeviceSpec, EndSignal, Exposed, Server, StateFolder, check_name, check_system, depth};
 use iopilot_block::InputError;
 use iopilot_device::Device;
 use std::path::Path;
@@ -19,18 +19,18 @@ const THREADS: usize = 4;
 
 /// A virtual disk that this process serves until [`detach`](Self::detach), or until it is dropped.
 ///
-/// Requests should come from other processes: one that dies with writes to its own disk pending waits for itself.
+/// Requests should come from other processes. A process that dies with pending writes to its own disk waits for itself.
 pub struct VdiskServer {
     attachment: Attachment,
-    server: Server<Parts>,
+    server: Server<VdiskParts>,
 }
 
 impl VdiskServer {
     /// Makes the block device. It is ready on return.
     ///
     /// # Errors
-    /// Where the options are wrong, the user is not root, or the kernel lacks FUSE, loop devices or ublk; nothing is left
-    /// behind then.
+    /// Where the options are wrong, the user is not root, or the kernel has no FUSE, loop devices or ublk; nothing is
+    /// left behind then.
     pub fn start(options: VdiskOptions) -> Result<Self, LiveError> {
         check_system(options.via)?;
         let depth = depth(options.via, options.depth, options.device.as_ref().map(Device::queue_depth))?;
@@ -54,15 +54,15 @@ impl VdiskServer {
         depth: u32,
         options: VdiskOptions,
     ) -> Result<Self, LiveError> {
-        let log = options.log.as_deref().map(RequestLog::create).transpose()?;
+        let log = options.log.as_deref().map(VdiskRequestLog::create).transpose()?;
         let (log, log_thread) = log.map_or((None, None), |(log, thread)| (Some(log), Some(thread)));
         let claim = state.claim(options.name.as_deref())?;
         let folder = claim.folder().to_owned();
         let exposed = Exposed::new(&claim);
-        let mut parts = Parts {
+        let mut parts = VdiskParts {
             claim,
             image: Arc::clone(image),
-            tally: Arc::new(Mutex::new(Tally::new(options.speed))),
+            tally: Arc::new(Mutex::new(VdiskTally::new(options.speed))),
             model: options.device.clone(),
             engine: None,
             threads: Vec::new(),
@@ -70,18 +70,18 @@ impl VdiskServer {
             exposed,
             gone: false,
         };
-        let ending = Ending::new()?;
+        let ending = EndSignal::new()?;
         let rotational = options.device.as_ref().is_some_and(is_rotational);
         let mut real_time = false;
         if let Some(device) = options.device {
-            // A model that panics serves nobody.
-            let started = Engine::start(device, options.speed, Arc::clone(&parts.tally), log, ending.teller()?);
+            // A model that panics ends the server.
+            let started = RealTimeModel::start(device, options.speed, Arc::clone(&parts.tally), log, ending.teller()?);
             let (engine, thread, punctual) = started.map_err(|e| LiveError::io("a thread", e))?;
             parts.engine = Some(engine);
             parts.threads.push(thread);
             real_time = punctual;
         }
-        let shape = Shape {
+        let shape = BlockDeviceSpec {
             name: "vdisk",
             via: options.via,
             depth,
@@ -109,12 +109,12 @@ impl VdiskServer {
             warnings: image.warn_of_room().map_err(|e| LiveError::io(image.path(), e))?.into_iter().collect(),
         };
         let server = Server::start(parts, &folder, ending, "vdisk")?;
-        // Whoever finds it can ask it.
+        // Clients that find it can send commands from now on.
         server.parts().claim.served(attachment.clone())?;
         Ok(Self { attachment, server })
     }
 
-    /// What there is to know of it.
+    /// Its description.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
@@ -138,8 +138,8 @@ impl VdiskServer {
         self.server.take_down(force)
     }
 
-    /// Leaves the terminal and the folder that this process was started from; what it has to tell goes to a file in the
-    /// disk's folder.
+    /// Leaves the terminal and the folder that this process was started from; its messages go to a file in the disk's
+    /// folder.
     ///
     /// # Errors
     /// Where that file cannot be made.
@@ -147,8 +147,8 @@ impl VdiskServer {
         self.server.leave_terminal()
     }
 
-    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`vdisk::detach`](super::detach) ends it, and takes everything
-    /// down.
+    /// Serves until a signal (SIGINT, SIGTERM, SIGHUP) or [`vdisk::detach`](super::detach) ends it, and takes
+    /// everything down.
     ///
     /// # Errors
     /// Where a step of that failed; the others are taken nevertheless.

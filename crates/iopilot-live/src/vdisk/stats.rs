@@ -14,11 +14,12 @@ pub struct VdiskStats {
     pub requests: OpCounts,
     /// Bytes of them.
     pub bytes: OpCounts,
-    /// Those of them that were answered with an I/O error, as data could not be moved: the backing file's disk is full, say.
+    /// Those of them that were answered with an I/O error, as data could not be moved: the backing file's disk is full,
+    /// say.
     pub errors: OpCounts,
     /// Bytes that its backing file really takes on its own disk.
     pub stored: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u64,
     /// Answers that left more than 100 µs after the time that the model gave.
     pub late: u64,
@@ -47,7 +48,7 @@ pub(super) struct Counted {
 
 /// The counters behind [`VdiskStats`].
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(super) struct VdiskTally {
     requests: OpCounts,
     bytes: OpCounts,
     errors: OpCounts,
@@ -59,7 +60,7 @@ pub(super) struct Tally {
     speed: f64,
 }
 
-impl Tally {
+impl VdiskTally {
     /// Empty counters for a model that runs at `speed`.
     pub(super) fn new(speed: f64) -> Self {
         Self {
@@ -85,7 +86,7 @@ impl Tally {
         self.modelled.record(Nanos((one.modelled.0 as f64 / self.speed) as u64));
     }
 
-    /// The statistics, with `in_flight` requests under way and `stored` bytes in the backing file.
+    /// The statistics, with `in_flight` requests in flight and `stored` bytes in the backing file.
     pub(super) fn stats(&self, in_flight: u64, stored: u64) -> VdiskStats {
         VdiskStats {
             requests: self.requests,
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn times_are_real_ones() {
-        let mut tally = Tally::new(10.0);
+        let mut tally = VdiskTally::new(10.0);
         let modelled = Nanos(10_000_000);
         tally.count(&Counted {
             op: Op::Read,

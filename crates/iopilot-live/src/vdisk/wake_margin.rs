@@ -5,13 +5,13 @@ const LEAST: u64 = 15_000;
 const MOST: u64 = 250_000;
 /// The margin at the start, ns.
 const FIRST: u64 = 60_000;
-/// How much the margin grows after a sleep that was too long, and shrinks after another, ns. One sleep in a hundred is then too
-/// long.
+/// How much the margin grows after a sleep that was too long, and shrinks after another, ns. One sleep in a hundred is
+/// then too long.
 const UP: u64 = 9_900;
 const DOWN: u64 = 100;
 
-/// How long before an event a thread wakes; it spins for the rest. This is the 99th percentile of how late its sleeps end. An
-/// idle CPU wakes late, a virtual one even more so; a busy CPU does not.
+/// How long before an event a thread wakes; it spins for the rest. This is the 99th percentile of how late its sleeps
+/// end. An idle CPU wakes late, a virtual one even more so; a busy CPU does not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WakeMargin(u64);
 

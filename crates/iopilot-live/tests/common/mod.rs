@@ -1,4 +1,4 @@
-//! A loop device of one's own, for tests of live disks.
+//! A private loop device, for tests of live disks.
 
 use iopilot_testing::{has, skipped};
 use std::process::Command;
@@ -11,7 +11,7 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// `None`, having said why, where there can be none.
+    /// `None` where there can be none: the test then says that it is skipped.
     pub(crate) fn attach(bytes: u64) -> Option<Self> {
         if !has(&["root", "/dev/loop-control", "losetup"]) {
             return None;

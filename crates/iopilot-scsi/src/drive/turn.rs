@@ -9,7 +9,7 @@ use super::segment::Victims;
 use super::slot::{BusStage, CommandSlot, Media};
 use super::{Drive, Preseek};
 use iopilot_block::{Nanos, Op, RequestId};
-use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest, OverlapScheme, IoQueuePolicy, TimeoutScheme};
+use iopilot_sched::{IoQueue, IoQueueConfig, IoQueuePolicy, IoRequest, OverlapScheme, TimeoutScheme};
 
 /// What a request would do with its turn.
 #[derive(Clone, Copy, Debug)]

@@ -140,15 +140,23 @@ fn dry_run(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
         return render::json(&report);
     }
     let DryRunReport {
-        watched_s, reads, read_bytes, without_s, always_s, rig_s, active_percent, saved_percent, ..
+        watched_s,
+        reads,
+        read_bytes,
+        without_s,
+        always_s,
+        adaptive_s,
+        active_percent,
+        saved_percent,
+        ..
     } = &report;
     let mut lines = vec![format!("watched  {watched_s:.0} s, {reads} reads of {}", bytes(*read_bytes))];
-    match (&report.lacks, report.checks.is_empty()) {
+    match (&report.model_incomplete, report.checks.is_empty()) {
         (Some(why), _) => lines.push(format!("no decisions: {why}")),
         (None, true) => lines.push("no decisions: too few reads".to_owned()),
         (None, false) => lines.extend([
             format!("waiting  {without_s:.2} s without a cache, {always_s:.2} s with one that is always on"),
-            format!("rig      {rig_s:.2} s, {saved_percent:.1} % less; on for {active_percent:.0} % of the time"),
+            format!("adaptive {adaptive_s:.2} s, {saved_percent:.1} % less; on for {active_percent:.0} % of the time"),
         ]),
     }
     Ok(lines.join("\n") + "\n")
@@ -261,6 +269,6 @@ fn status_lines(attachment: &RedcapAttachment, status: &RedcapStatus) -> Vec<Str
     let warm =
         status.warm.map(|w| format!("warm         {} segments read again, {} left; {} kept", w.read, w.left, w.kept));
     lines.extend(warm);
-    lines.extend(status.lacks.as_ref().map(|why| format!("no decisions: {why}")));
+    lines.extend(status.model_incomplete.as_ref().map(|why| format!("no decisions: {why}")));
     lines
 }

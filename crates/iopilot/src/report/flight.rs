@@ -1,6 +1,6 @@
 //! The timeline of a flight: the scheduler in use, the best one, and each decision.
 
-use iopilot_dads::Check;
+use iopilot_dads::SchedulerCheck;
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
 use iopilot_render::svg::{Frame, escape, px};
@@ -10,7 +10,7 @@ use std::fmt::Write;
 const ROW: f64 = 22.0;
 
 /// The section above the comparison.
-pub(super) fn section(checks: &[Check]) -> String {
+pub(super) fn section(checks: &[SchedulerCheck]) -> String {
     if checks.is_empty() {
         return String::from(
             "<section><h2>Decisions</h2><p class=\"what\">The workload ended before the first check.</p></section>",
@@ -43,7 +43,7 @@ pub(super) fn section(checks: &[Check]) -> String {
     )
 }
 
-fn timeline(checks: &[Check]) -> String {
+fn timeline(checks: &[SchedulerCheck]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for check in checks {
         for candidate in &check.candidates {
@@ -100,11 +100,11 @@ fn timeline(checks: &[Check]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_dads::{CandidateCost, Reason};
+    use iopilot_dads::{CandidateCost, DecisionReason};
 
     #[test]
     fn every_check_has_its_bar_and_its_dot() {
-        let check = |at_s: f64, scheduler: &str, decision: &str| Check {
+        let check = |at_s: f64, scheduler: &str, decision: &str| SchedulerCheck {
             at_s,
             requests: 10,
             tried: 10,
@@ -118,7 +118,7 @@ mod tests {
             predicted_gain_percent: None,
             measured_gain_percent: None,
             decision: decision.to_owned(),
-            reason: Reason::Best,
+            reason: DecisionReason::Best,
             why: "because & so".to_owned(),
         };
         let page = section(&[check(5.0, "none", "none"), check(10.0, "none", "bfq<"), check(15.0, "bfq<", "bfq<")]);

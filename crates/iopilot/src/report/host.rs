@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
     use iopilot_block::{
-        AfterTasks, PageCacheReport, Distribution, OverTime, ProcessGroup, RequestClass, TaskReport, TimeLimits,
+        AfterTasks, Distribution, OverTime, PageCacheReport, ProcessGroup, RequestClass, TaskReport, TimeLimits,
     };
 
     fn times(false_idle_s: f64) -> HostTimes {

@@ -16,7 +16,7 @@ mod validation;
 
 use iopilot_calibrate::{Replayed, Validation};
 use iopilot_compare::Comparison;
-use iopilot_dads::Check;
+use iopilot_dads::SchedulerCheck;
 use iopilot_trace::{Destination, TraceError};
 use std::io::Write;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn write(path: &Path, comparison: &Comparison, command: &str) -> Resu
 pub(crate) fn write_flight(
     path: &Path,
     comparison: &Comparison,
-    checks: &[Check],
+    checks: &[SchedulerCheck],
     command: &str,
 ) -> Result<(), TraceError> {
     write_page(path, &html::page_of("Flight of the autopilot", comparison, &flight::section(checks), command))

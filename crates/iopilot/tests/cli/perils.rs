@@ -337,7 +337,7 @@ fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
     let readers = [0, 16_000].map(reader);
     let status = || disks_of(&disks.sandbox)[0].clone();
     let dry = fly("--dry-run");
-    wait("it would be put in place anew", || events(&disks.sandbox).iter().any(|e| e["reason"] == "astray"));
+    wait("it would be put in place anew", || events(&disks.sandbox).iter().any(|e| e["reason"] == "degraded"));
     assert_eq!((&status()["renewals"], &status()["changes"]), (&Value::from(0), &Value::from(0)));
     assert_eq!(dry.end("-TERM"), Some(0));
 
@@ -349,7 +349,7 @@ fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
     assert_eq!(queue(disk, "iosched/slice_idle"), "7", "with its tunables");
     drop(readers);
     assert_eq!(flight.end("-TERM"), Some(0));
-    let renewed = |e: &&Value| e["reason"] == "astray" && e["carried_out"] == true && e["decision"] == e["scheduler"];
+    let renewed = |e: &&Value| e["reason"] == "degraded" && e["carried_out"] == true && e["decision"] == e["scheduler"];
     assert!(events(&disks.sandbox).iter().any(|e| renewed(&e) && e["times"].as_f64() > Some(2.0)));
     assert_eq!(queue(disk, "iosched/slice_idle"), "7");
     disks.ok("detach vd0");

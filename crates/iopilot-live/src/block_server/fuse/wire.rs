@@ -25,18 +25,18 @@ const WRITE: u32 = 16;
 
 /// A request of the kernel.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request<'a> {
+pub(super) struct FuseRequest<'a> {
     /// Its identifier, which the answer repeats.
     pub(super) unique: u64,
     /// The file it is about.
     pub(super) node: u64,
     /// Its operation and arguments.
-    pub(super) body: Body<'a>,
+    pub(super) body: FuseBody<'a>,
 }
 
 /// The operation of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Body<'a> {
+pub(crate) enum FuseBody<'a> {
     /// Look up a name.
     Lookup(&'a [u8]),
     /// Get or set attributes.
@@ -47,7 +47,7 @@ pub(crate) enum Body<'a> {
     Statfs,
     /// Read data.
     Read { offset: u64, size: u32 },
-    /// Write data, which follow.
+    /// Write the data that follow.
     Write { offset: u64, size: u32 },
     /// Make data durable.
     Fsync,
@@ -72,35 +72,37 @@ pub(crate) struct Init {
     pub(super) flags: u32,
 }
 
-impl<'a> Request<'a> {
+impl<'a> FuseRequest<'a> {
     /// The request in `bytes`.
     pub(super) fn parse(bytes: &'a [u8]) -> io::Result<Self> {
         let header = Fields(bytes);
         let (opcode, unique, node) = (header.u32(4)?, header.u64(8)?, header.u64(16)?);
         let argument = Fields(bytes.get(IN_HEADER..).ok_or_else(short)?);
         let body = match opcode {
-            1 => Body::Lookup(argument.0.strip_suffix(&[0]).unwrap_or(argument.0)),
-            2 | 36 | 42 => Body::Unanswered,
-            3 | 4 => Body::Attributes,
-            14 => Body::Open,
-            15 => Body::Read { offset: argument.u64(8)?, size: argument.u32(16)? },
-            WRITE => Body::Write { offset: argument.u64(8)?, size: argument.u32(16)? },
-            17 => Body::Statfs,
-            20 => Body::Fsync,
-            18 | 25 | 38 => Body::Closed,
-            26 => Body::Init(Init { major: argument.u32(0)?, minor: argument.u32(4)?, flags: argument.u32(12)? }),
-            43 => {
-                Body::Fallocate { offset: argument.u64(8)?, length: argument.u64(16)?, mode: argument.u32(24)? as i32 }
-            }
-            _ => Body::Other,
+            1 => FuseBody::Lookup(argument.0.strip_suffix(&[0]).unwrap_or(argument.0)),
+            2 | 36 | 42 => FuseBody::Unanswered,
+            3 | 4 => FuseBody::Attributes,
+            14 => FuseBody::Open,
+            15 => FuseBody::Read { offset: argument.u64(8)?, size: argument.u32(16)? },
+            WRITE => FuseBody::Write { offset: argument.u64(8)?, size: argument.u32(16)? },
+            17 => FuseBody::Statfs,
+            20 => FuseBody::Fsync,
+            18 | 25 | 38 => FuseBody::Closed,
+            26 => FuseBody::Init(Init { major: argument.u32(0)?, minor: argument.u32(4)?, flags: argument.u32(12)? }),
+            43 => FuseBody::Fallocate {
+                offset: argument.u64(8)?,
+                length: argument.u64(16)?,
+                mode: argument.u32(24)? as i32,
+            },
+            _ => FuseBody::Other,
         };
         Ok(Self { unique, node, body })
     }
 
-    /// The same, of which so many bytes of data followed.
+    /// The same request, after which `length` bytes of data followed.
     pub(super) fn with_data(self, length: usize) -> io::Result<Self> {
         match self.body {
-            Body::Write { size, .. } if size as usize > length => Err(short()),
+            FuseBody::Write { size, .. } if size as usize > length => Err(short()),
             _ => Ok(self),
         }
     }
@@ -111,7 +113,7 @@ pub(super) fn is_write(head: &[u8]) -> bool {
     Fields(head).u32(4).is_ok_and(|opcode| opcode == WRITE)
 }
 
-/// Numbers in bytes.
+/// Reads numbers from bytes.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -132,7 +134,7 @@ fn short() -> io::Error {
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FuseNodeKind {
     Folder,
     File,
 }
@@ -141,7 +143,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) node: u64,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FuseNodeKind,
     /// Bytes.
     pub(crate) size: u64,
 }
@@ -172,8 +174,8 @@ impl Attributes {
     /// `struct fuse_attr`.
     fn append(&self, out: &mut Vec<u8>) {
         let mode = match self.kind {
-            Kind::Folder => 0o040_700,
-            Kind::File => 0o100_600,
+            FuseNodeKind::Folder => 0o040_700,
+            FuseNodeKind::File => 0o100_600,
         };
         for number in [self.node, self.size, self.size.div_ceil(512), 0, 0, 0] {
             out.extend(number.to_ne_bytes());
@@ -194,7 +196,7 @@ pub(super) fn reply_header(unique: u64, errno: i32, length: usize) -> [u8; 16] {
     header
 }
 
-/// `struct fuse_init_out` that agrees to what is needed of `flags`.
+/// `struct fuse_init_out`, which accepts the needed features of `flags`.
 pub(super) fn init_reply(flags: u32, max_background: u16) -> [u8; 64] {
     let mut out = [0; 64];
     let words = [MAJOR, MINOR, 0, flags & (ASYNC_DIO | ASYNC_READ | BIG_WRITES | MAX_PAGES)];
@@ -262,35 +264,35 @@ mod tests {
         argument
     }
 
-    fn body(bytes: &[u8]) -> Body<'_> {
-        let request = Request::parse(bytes).unwrap();
+    fn body(bytes: &[u8]) -> FuseBody<'_> {
+        let request = FuseRequest::parse(bytes).unwrap();
         assert_eq!((request.unique, request.node), (77, 2));
         request.body
     }
 
     #[test]
     fn requests_are_read() {
-        assert_eq!(body(&request(1, b"disk.img\0")), Body::Lookup(b"disk.img"));
-        assert_eq!(body(&request(15, &transfer(4096, 512))), Body::Read { offset: 4096, size: 512 });
-        assert_eq!(body(&request(16, &transfer(8192, 3))), Body::Write { offset: 8192, size: 3 });
+        assert_eq!(body(&request(1, b"disk.img\0")), FuseBody::Lookup(b"disk.img"));
+        assert_eq!(body(&request(15, &transfer(4096, 512))), FuseBody::Read { offset: 4096, size: 512 });
+        assert_eq!(body(&request(16, &transfer(8192, 3))), FuseBody::Write { offset: 8192, size: 3 });
         assert!(is_write(&request(16, &[])) && !is_write(&request(15, &[])));
-        assert_eq!(body(&request(2, &[0; 8])), Body::Unanswered);
-        assert_eq!(body(&request(9999, &[])), Body::Other);
+        assert_eq!(body(&request(2, &[0; 8])), FuseBody::Unanswered);
+        assert_eq!(body(&request(9999, &[])), FuseBody::Other);
     }
 
     #[test]
     fn what_is_cut_short_is_an_error() {
         for bytes in [&request(16, &[0; 19])[..], &request(15, &[0; 12]), &[0; 39], &[]] {
-            assert!(Request::parse(bytes).is_err());
+            assert!(FuseRequest::parse(bytes).is_err());
         }
         let write = request(16, &transfer(0, 4));
-        let with = |length| Request::parse(&write).unwrap().with_data(length).is_ok();
+        let with = |length| FuseRequest::parse(&write).unwrap().with_data(length).is_ok();
         assert!(!with(3) && with(4));
     }
 
     #[test]
     fn answers_have_the_kernels_lengths() {
-        let file = Attributes { node: 2, kind: Kind::File, size: 1000 };
+        let file = Attributes { node: 2, kind: FuseNodeKind::File, size: 1000 };
         assert_eq!((file.reply().len(), file.entry_reply().len()), (104, 128));
         let header = reply_header(77, libc::EIO, 8);
         assert_eq!(Fields(&header).u32(0).unwrap(), 24);

@@ -2,7 +2,7 @@
 
 /// The device that takes control commands.
 pub(super) const CONTROL: &str = "/dev/ublk-control";
-/// Bytes that are moved at once, at most.
+/// The most bytes of a request.
 pub(super) const MAX_BYTES: u32 = 1 << 20;
 
 /// How many bytes follow an io_uring command in its submission.
@@ -28,7 +28,7 @@ pub(super) const DEL_DEV_ASYNC: u32 = number(READ, 0x14, ControlCommand::SIZE);
 pub(super) const START_DEV: u32 = number(READ | WRITE, 0x06, ControlCommand::SIZE);
 /// Removes the disk; what was fetched for comes back with an error.
 pub(super) const STOP_DEV: u32 = number(READ | WRITE, 0x07, ControlCommand::SIZE);
-/// Says what the disk is to be.
+/// Sets the properties of the disk.
 pub(super) const SET_PARAMS: u32 = number(READ | WRITE, 0x08, ControlCommand::SIZE);
 
 /// Waits for the first request of a tag.
@@ -48,7 +48,7 @@ pub(super) struct ControlCommand {
     pub(super) length: u16,
     /// What the command takes or gives.
     pub(super) address: u64,
-    /// One number more.
+    /// Another argument.
     pub(super) data: u64,
 }
 
@@ -56,7 +56,7 @@ impl ControlCommand {
     const SIZE: usize = 32;
     /// The first number that is free.
     pub(super) const ANY: u32 = u32::MAX;
-    /// It is about no queue.
+    /// The command concerns no queue.
     const NO_QUEUE: u16 = u16::MAX;
 
     /// The bytes that the driver reads.
@@ -118,7 +118,7 @@ fn part<const N: usize>(bytes: &[u8; DeviceInfo::SIZE], at: usize) -> [u8; N] {
     part
 }
 
-/// `struct ublk_params`: what the disk is to be.
+/// `struct ublk_params`: the properties of the disk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
     /// Its size.
@@ -138,8 +138,8 @@ impl Parameters {
     const ATTR_VOLATILE_CACHE: u32 = 1 << 2;
     const BLOCK_SHIFT: u8 = 9;
 
-    /// The bytes that the driver reads. They declare a volatile cache without `FUA`, so a `FUA` write comes as a write and a
-    /// flush.
+    /// The bytes that the driver reads. They declare a volatile cache without `FUA`, so a `FUA` write comes as a write
+    /// and a flush.
     pub(super) fn bytes(&self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         let rotational = if self.rotational { Self::ATTR_ROTATIONAL } else { 0 };
@@ -196,7 +196,7 @@ pub(super) struct Descriptor {
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum UblkRequest {
     /// To read.
     Read,
     /// To write; and to have it durable, where that is set.
@@ -216,13 +216,13 @@ impl Descriptor {
     const FUA: u32 = 1 << 13;
 
     /// What it asks for.
-    pub(super) fn request(&self) -> Request {
+    pub(super) fn request(&self) -> UblkRequest {
         match self.op_flags & 0xff {
-            0 => Request::Read,
-            1 => Request::Write { durable: (self.op_flags & Self::FUA) != 0 },
-            2 => Request::Flush,
-            3 | 5 => Request::Discard,
-            _ => Request::Unknown,
+            0 => UblkRequest::Read,
+            1 => UblkRequest::Write { durable: (self.op_flags & Self::FUA) != 0 },
+            2 => UblkRequest::Flush,
+            3 | 5 => UblkRequest::Discard,
+            _ => UblkRequest::Unknown,
         }
     }
 }
@@ -290,8 +290,11 @@ mod tests {
         assert_eq!(size_of::<Descriptor>(), 24);
         assert_eq!(std::mem::offset_of!(Descriptor, first), 8);
         let of = |op_flags| Descriptor { op_flags, sectors: 8, first: 0, address: 0 }.request();
-        assert_eq!((of(0), of(1), of(2)), (Request::Read, Request::Write { durable: false }, Request::Flush));
-        assert_eq!((of(3), of(5), of(5 | 1 << 15)), (Request::Discard, Request::Discard, Request::Discard));
-        assert_eq!((of(1 | 1 << 13), of(4)), (Request::Write { durable: true }, Request::Unknown));
+        assert_eq!(
+            (of(0), of(1), of(2)),
+            (UblkRequest::Read, UblkRequest::Write { durable: false }, UblkRequest::Flush)
+        );
+        assert_eq!((of(3), of(5), of(5 | 1 << 15)), (UblkRequest::Discard, UblkRequest::Discard, UblkRequest::Discard));
+        assert_eq!((of(1 | 1 << 13), of(4)), (UblkRequest::Write { durable: true }, UblkRequest::Unknown));
     }
 }

@@ -1,4 +1,4 @@
-//! [`Control`]: the commands by which ublk devices come and go.
+//! [`UblkControl`]: the commands that make and remove ublk devices.
 
 use super::abi::{self, ControlCommand, DeviceInfo, Parameters};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
@@ -7,23 +7,24 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// Rings whose submissions have room for a command.
-pub(super) type Ring = IoUring<squeue::Entry128, cqueue::Entry>;
+pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
 
 const BUFFER: usize = 64;
 
 /// The driver's control device.
-pub(super) struct Control {
-    ring: Ring,
+pub(super) struct UblkControl {
+    ring: CommandRing,
     device: File,
-    /// What a command takes or fills: here, and behind the ring, so that nothing that is under way outlives it.
+    /// The argument of a command, or room for its result. It is declared after the ring, so that no command in flight
+    /// outlives it.
     buffer: Box<[u8; BUFFER]>,
 }
 
-impl Control {
+impl UblkControl {
     /// Opens it.
     pub(super) fn open() -> io::Result<Self> {
         let device = File::options().read(true).write(true).open(abi::CONTROL)?;
-        Ok(Self { ring: Ring::builder().build(4)?, device, buffer: Box::new([0; BUFFER]) })
+        Ok(Self { ring: CommandRing::builder().build(4)?, device, buffer: Box::new([0; BUFFER]) })
     }
 
     /// Makes a device of one queue; its number is the first that is free.
@@ -39,23 +40,24 @@ impl Control {
         Ok(DeviceInfo::parse(&self.buffer))
     }
 
-    /// Says what its disk is to be.
+    /// Sets the properties of its disk.
     pub(super) fn set_parameters(&mut self, number: u32, parameters: &Parameters) -> io::Result<()> {
         *self.buffer = parameters.bytes();
         self.command(abi::SET_PARAMS, number, Parameters::SIZE, 0)
     }
 
-    /// Makes its disk, which this process serves: every tag has been fetched for, and requests come before this returns.
+    /// Makes its disk, which this process serves. Every tag must have been fetched for; requests come before this
+    /// returns.
     pub(super) fn start(&mut self, number: u32) -> io::Result<()> {
         self.command(abi::START_DEV, number, 0, u64::from(std::process::id()))
     }
 
-    /// Removes its disk, once what is under way has been answered.
+    /// Removes its disk, once all requests in flight have been answered.
     pub(super) fn stop(&mut self, number: u32) -> io::Result<()> {
         self.command(abi::STOP_DEV, number, 0, 0)
     }
 
-    /// Removes it, as soon as nobody has it open any more; that is not waited for where the kernel allows it.
+    /// Removes the device as soon as it is closed. Does not wait for that where the kernel allows it.
     pub(super) fn delete(&mut self, number: u32) -> io::Result<()> {
         match self.command(abi::DEL_DEV_ASYNC, number, 0, 0) {
             Ok(()) => Ok(()),
@@ -64,7 +66,7 @@ impl Control {
         }
     }
 
-    /// Gives a command, which takes or fills so much of the buffer, and waits for its end.
+    /// Issues a command that uses `length` bytes of the buffer, and waits for its end.
     fn command(&mut self, opcode: u32, device: u32, length: usize, data: u64) -> io::Result<()> {
         let address = if length == 0 { 0 } else { self.buffer.as_mut_ptr() as u64 };
         let command = ControlCommand { device, length: length as u16, address, data };

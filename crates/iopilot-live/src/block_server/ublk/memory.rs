@@ -1,4 +1,4 @@
-//! Memory that is shared with the ublk driver: [`Descriptors`], which it writes, and [`Buffers`] for the data.
+//! Memory that is shared with the ublk driver: [`Descriptors`], which it writes, and [`UblkBuffers`] for the data.
 
 use super::abi::{Descriptor, MAX_BYTES};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -14,7 +14,7 @@ struct Mapping {
     length: usize,
 }
 
-// SAFETY: it is an address; what lies there is guarded by those who have it.
+// SAFETY: it is an address; its owners guard the memory there.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -28,7 +28,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped so, and whoever looked into it borrowed this.
+        // SAFETY: it was mapped with this length, and all references into it borrow this value.
         let _ = unsafe { munmap(self.start.as_ptr(), self.length) };
     }
 }
@@ -60,12 +60,12 @@ impl Descriptors {
 
 /// Room for the data of each tag, which takes memory once it is used.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(super) struct UblkBuffers {
     mapping: Mapping,
     depth: u16,
 }
 
-impl Buffers {
+impl UblkBuffers {
     /// Room for `depth` tags.
     pub(super) fn new(depth: u16) -> io::Result<Self> {
         let length = usize::from(depth) * MAX_BYTES as usize;
@@ -91,7 +91,7 @@ impl Buffers {
             return None;
         }
         let at = usize::from(tag) * MAX_BYTES as usize;
-        // SAFETY: it lies within the mapping, whose bytes are all initialised, and nobody else has it.
+        // SAFETY: it lies within the mapping, whose bytes are all initialised, and the reference is exclusive.
         Some(unsafe { std::slice::from_raw_parts_mut(self.mapping.start.as_ptr().cast::<u8>().add(at), length) })
     }
 }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn each_tag_has_room_of_its_own() {
-        let buffers = Buffers::new(3).unwrap();
+        let buffers = UblkBuffers::new(3).unwrap();
         assert_eq!(buffers.address(2) - buffers.address(1), u64::from(MAX_BYTES));
         // SAFETY: nobody else has these tags.
         let (first, last) = unsafe { (buffers.data(0, 1 << 20).unwrap(), buffers.data(2, 1 << 20).unwrap()) };

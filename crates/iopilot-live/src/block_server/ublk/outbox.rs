@@ -1,6 +1,6 @@
 //! [`Outbox`]: passes results from other threads to the thread that owns the ring.
 
-use super::memory::Buffers;
+use super::memory::UblkBuffers;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Completed requests, for the one thread that may answer the driver.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    held: Mutex<Held>,
-    /// Readable while there is something.
+    held: Mutex<OutboxState>,
+    /// Readable while there are results.
     bell: OwnedFd,
 }
 
 /// What an [`Outbox`] holds.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct OutboxState {
     /// Tags, and the results of their requests.
     pub(super) finished: Vec<(u16, i32)>,
     /// The owner removes the device.
@@ -78,7 +78,7 @@ impl Outbox {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,13 +88,13 @@ impl Outbox {
 pub(in crate::block_server) struct Ticket {
     tag: u16,
     result: i32,
-    buffers: Arc<Buffers>,
+    buffers: Arc<UblkBuffers>,
     outbox: Arc<Outbox>,
 }
 
 impl Ticket {
     /// The ticket of `tag`, whose request has just come.
-    pub(super) fn new(tag: u16, buffers: Arc<Buffers>, outbox: Arc<Outbox>) -> Self {
+    pub(super) fn new(tag: u16, buffers: Arc<UblkBuffers>, outbox: Arc<Outbox>) -> Self {
         Self { tag, result: -libc::EIO, buffers, outbox }
     }
 
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_answered_is_told_and_what_is_not_is_an_error() {
         let outbox = Arc::new(Outbox::new().unwrap());
-        let buffers = Arc::new(Buffers::new(4).unwrap());
+        let buffers = Arc::new(UblkBuffers::new(4).unwrap());
         let ticket = |tag| Ticket::new(tag, Arc::clone(&buffers), Arc::clone(&outbox));
         ticket(1).answer(Ok(4096));
         ticket(2).answer(Err(io::Error::from_raw_os_error(libc::ENOSPC)));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_ticket_has_its_data() {
         let outbox = Arc::new(Outbox::new().unwrap());
-        let buffers = Arc::new(Buffers::new(2).unwrap());
+        let buffers = Arc::new(UblkBuffers::new(2).unwrap());
         let mut ticket = Ticket::new(1, buffers, outbox);
         ticket.data(512).unwrap().fill(7);
         assert_eq!(ticket.data(513).unwrap()[511..], [7, 0]);

@@ -1,8 +1,8 @@
-//! [`Queue`]: fetches and answers the driver's requests, in the one thread that may.
+//! [`UblkQueue`]: fetches and answers the driver's requests, in the one thread that may.
 
 use super::abi::{self, Descriptor, IoCommand};
-use super::control::Ring;
-use super::memory::{Buffers, Descriptors};
+use super::control::CommandRing;
+use super::memory::{Descriptors, UblkBuffers};
 use super::outbox::{Outbox, Ticket};
 use io_uring::squeue::Entry128;
 use io_uring::{opcode, types};
@@ -14,12 +14,12 @@ use std::sync::Arc;
 /// The identifier of the bell in the ring; tags are smaller.
 const BELL: u64 = 1 << 32;
 
-/// The one queue of a device. It belongs to the thread that made it: the driver takes answers from nobody else.
-pub(super) struct Queue {
-    ring: Ring,
+/// The one queue of a device. It belongs to the thread that made it: the driver takes answers from no other thread.
+pub(super) struct UblkQueue {
+    ring: CommandRing,
     device: File,
     descriptors: Descriptors,
-    buffers: Arc<Buffers>,
+    buffers: Arc<UblkBuffers>,
     outbox: Arc<Outbox>,
     /// How many tags can still get requests.
     left: u16,
@@ -29,12 +29,12 @@ pub(super) struct Queue {
     finished: Vec<(u16, i32)>,
 }
 
-impl Queue {
+impl UblkQueue {
     /// Fetches the first request of each of `depth` tags of `device`, a character device of the driver.
-    pub(super) fn fetch(device: File, depth: u16, buffers: Arc<Buffers>, outbox: Arc<Outbox>) -> io::Result<Self> {
+    pub(super) fn fetch(device: File, depth: u16, buffers: Arc<UblkBuffers>, outbox: Arc<Outbox>) -> io::Result<Self> {
         let descriptors = Descriptors::map(&device, depth)?;
         // Each tag has at most one command, and there is the bell.
-        let ring = Ring::builder().build((u32::from(depth) + 1).next_power_of_two())?;
+        let ring = CommandRing::builder().build((u32::from(depth) + 1).next_power_of_two())?;
         let (returned, finished) = (Vec::new(), Vec::new());
         let mut queue = Self { ring, device, descriptors, buffers, outbox, left: depth, returned, finished };
         for tag in 0..depth {
@@ -112,7 +112,7 @@ impl Queue {
     }
 
     fn push(&mut self, entry: &Entry128) -> io::Result<()> {
-        // SAFETY: the driver moves data to and from the tag's buffer, which whoever attached the device keeps until the
+        // SAFETY: the driver moves data to and from the tag's buffer, which the owner of the device keeps until the
         // device is deleted; a poll has no memory.
         unsafe { self.ring.submission().push(entry) }.map_err(io::Error::other)
     }

@@ -1,18 +1,18 @@
-//! What the driver's requests are to a [`Store`].
+//! Translates the driver's requests for a [`Store`].
 
-use super::abi::{Descriptor, Request};
+use super::abi::{Descriptor, UblkRequest};
 use super::outbox::Ticket;
 use crate::block_server::answer::Answer;
 use crate::block_server::store::{BlockRequest, Store};
 use iopilot_block::{Op, SECTOR_BYTES};
 use std::io;
 
-/// Has `store` take a request. Returns what is left of it; `None` if nothing is, or it is refused.
+/// Passes a request to `store`. Returns its remaining work; `None` if there is none, or the request is refused.
 pub(super) fn take<S: Store>(store: &S, descriptor: Descriptor, ticket: Ticket) -> Option<S::Taken> {
     match request(&descriptor) {
         Ok(mut request) => {
             if request.op != Op::Write {
-                // What lies beyond the end is not there.
+                // Sectors beyond the end do not exist.
                 request.length = request.length.min(store.size().saturating_sub(request.offset));
             }
             store.take(request, Answer::ublk(ticket))
@@ -33,12 +33,12 @@ fn request(descriptor: &Descriptor) -> Result<BlockRequest, i32> {
         None => Err(libc::EINVAL),
     };
     match descriptor.request() {
-        Request::Read => of(Op::Read, false),
-        Request::Write { durable } => of(Op::Write, durable),
-        Request::Discard => of(Op::Discard, false),
-        // The kernel gives flushes the last place of all.
-        Request::Flush => Ok(BlockRequest { op: Op::Flush, durable: false, offset: 0, length: 0 }),
-        Request::Unknown => Err(libc::EOPNOTSUPP),
+        UblkRequest::Read => of(Op::Read, false),
+        UblkRequest::Write { durable } => of(Op::Write, durable),
+        UblkRequest::Discard => of(Op::Discard, false),
+        // The kernel gives flushes the last of all sector numbers.
+        UblkRequest::Flush => Ok(BlockRequest { op: Op::Flush, durable: false, offset: 0, length: 0 }),
+        UblkRequest::Unknown => Err(libc::EOPNOTSUPP),
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 const GIVE_UP: Nanos = Nanos::from_secs(120);
 
 struct Script {
-    correlator: Correlator,
+    correlator: BioCorrelator,
     out: Vec<TraceRecord>,
 }
 
@@ -18,26 +18,26 @@ impl Script {
     }
 
     fn delivering(when: Delivery) -> Self {
-        Self { correlator: Correlator::new(Tasks::default(), true, GIVE_UP, when), out: Vec::new() }
+        Self { correlator: BioCorrelator::new(Tasks::default(), true, GIVE_UP, when), out: Vec::new() }
     }
 
-    fn event(mut self, time: u64, what: What) -> Self {
+    fn event(mut self, time: u64, what: BlockEventKind) -> Self {
         let time = Nanos(1_000_000 + time);
-        self.correlator.take(&Event { time, cpu: 1, pid: u32::MAX, comm: *b"reader\0\0\0\0\0\0\0\0\0\0", what });
+        self.correlator.take(&BlockEvent { time, cpu: 1, pid: u32::MAX, comm: *b"reader\0\0\0\0\0\0\0\0\0\0", what });
         self.correlator.emit(time, |r| self.out.push(r));
         self
     }
 
     fn queue(self, time: u64, rwbs: &str, lba: u64, sectors: u32) -> Self {
-        self.event(time, What::Queued(io(rwbs, lba, sectors)))
+        self.event(time, BlockEventKind::Queued(io(rwbs, lba, sectors)))
     }
 
     fn issue(self, time: u64, rwbs: &str, lba: u64, sectors: u32) -> Self {
-        self.event(time, What::Issued(io(rwbs, lba, sectors)))
+        self.event(time, BlockEventKind::Issued(io(rwbs, lba, sectors)))
     }
 
     fn complete(self, time: u64, rwbs: &str, lba: u64, sectors: u32) -> Self {
-        self.event(time, What::Completed(io(rwbs, lba, sectors)))
+        self.event(time, BlockEventKind::Completed(io(rwbs, lba, sectors)))
     }
 
     fn records(mut self) -> Vec<Seen> {
@@ -47,9 +47,9 @@ impl Script {
     }
 }
 
-fn io(rwbs: &str, lba: u64, sectors: u32) -> Io {
+fn io(rwbs: &str, lba: u64, sectors: u32) -> BlockIo {
     let (op, flags) = crate::capture::event::parse_rwbs(rwbs.as_bytes()).unwrap();
-    Io { op, flags, lba: Lba(lba), sectors: Sectors(sectors), priority: None }
+    BlockIo { op, flags, lba: Lba(lba), sectors: Sectors(sectors), priority: None }
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn merges_and_insertions_into_the_scheduler_are_recorded() {
     let mut script = Script::new()
         .queue(0, "R", 8, 8)
         .queue(1, "R", 16, 8)
-        .event(1, What::Merged(io("R", 16, 8)))
-        .event(4, What::Inserted(io("R", 8, 16)))
+        .event(1, BlockEventKind::Merged(io("R", 16, 8)))
+        .event(4, BlockEventKind::Inserted(io("R", 8, 16)))
         .queue(5, "R", 24, 8)
-        .event(5, What::Merged(io("R", 24, 8)))
+        .event(5, BlockEventKind::Merged(io("R", 24, 8)))
         .issue(10, "R", 8, 24)
         .complete(50, "R", 8, 24);
     let seen: Vec<_> = script.out.drain(..).map(|r| (r.lba.0, r.inserted.map(|t| t.0), r.merged)).collect();
@@ -88,7 +88,7 @@ fn merges_and_insertions_into_the_scheduler_are_recorded() {
 
 #[test]
 fn a_split_bio_is_as_many_records_as_the_scheduler_sees() {
-    let split = |lba, at| What::Split { op: Op::Read, lba: Lba(lba), at: Lba(at) };
+    let split = |lba, at| BlockEventKind::Split { op: Op::Read, lba: Lba(lba), at: Lba(at) };
     let script = Script::new()
         .queue(0, "RA", 100, 25)
         .event(1, split(100, 110))
@@ -159,7 +159,7 @@ fn a_lost_completion_does_not_hold_up_the_rest_for_ever() {
         .complete(3, "R", 8, 8)
         .complete(GIVE_UP.0 + 1, "R", 900, 8);
     assert_eq!((script.out.len(), script.out[0].completion, script.correlator.pending()), (2, None, 0));
-    // The late completion of what was given up finds nothing.
+    // The late completion of a request that was given up finds no bio.
     assert_eq!(
         script.complete(GIVE_UP.0 + 2, "R", 0, 8).records(),
         [(0, None, None, 0, 8), (1, Some(2), Some(3), 8, 8)]
@@ -182,8 +182,10 @@ fn an_order_of_completion_waits_for_nothing_and_emits_each_once() {
 
 #[test]
 fn times_count_from_the_first_request_and_tasks_have_parents() {
-    let mut script = Script::new().event(0, What::Fork { parent: 7, child: u32::MAX }).queue(40, "R", 0, 8);
-    script = script.event(50, What::Exit { pid: u32::MAX }).event(60, What::Fork { parent: 8, child: u32::MAX });
+    let mut script = Script::new().event(0, BlockEventKind::Fork { parent: 7, child: u32::MAX }).queue(40, "R", 0, 8);
+    script = script
+        .event(50, BlockEventKind::Exit { pid: u32::MAX })
+        .event(60, BlockEventKind::Fork { parent: 8, child: u32::MAX });
     script = script.queue(70, "R", 8, 8);
     script.correlator.close(Nanos(1_000_071));
     script = script.queue(80, "R", 16, 8).complete(90, "R", 0, 16);
@@ -197,7 +199,7 @@ fn times_count_from_the_first_request_and_tasks_have_parents() {
 #[test]
 fn a_bio_that_never_became_a_request_is_not_recorded() {
     let mut script = Script::new().queue(0, "R", 0, 8).queue(1, "R", 0, 8).queue(2, "FWS", u64::MAX, 0);
-    script = script.event(3, What::Refused(io("R", 0, 8))).event(4, What::Refused(io("FF", 0, 0)));
+    script = script.event(3, BlockEventKind::Refused(io("R", 0, 8))).event(4, BlockEventKind::Refused(io("FF", 0, 0)));
     assert_eq!(script.correlator.pending(), 1);
     let script = script.issue(5, "R", 0, 8).complete(9, "R", 0, 8);
     assert_eq!(script.records(), [(0, Some(5), Some(9), 0, 8)], "the younger one was refused");
@@ -206,7 +208,7 @@ fn a_bio_that_never_became_a_request_is_not_recorded() {
 #[test]
 fn a_split_beyond_2_tib_is_found_by_its_low_half() {
     let far = (5 << 32) - 10;
-    let split = What::Split { op: Op::Write, lba: Lba(far), at: Lba(6) };
+    let split = BlockEventKind::Split { op: Op::Write, lba: Lba(far), at: Lba(6) };
     let script = Script::new().queue(0, "W", far, 40).event(1, split).issue(2, "W", far, 16);
     assert_eq!(script.records(), [(0, Some(2), None, far, 16), (1, None, None, far + 16, 24)]);
 }

@@ -1,10 +1,11 @@
-//! [`BpfMessage`]: what the programs write into the ring buffer, decoded. The layouts are those of `bpf/capture.bpf.c`, in the
-//! machine's byte order.
+//! [`BpfMessage`]: what the programs write into the ring buffer, decoded. The layouts are those of `bpf/capture.bpf.c`,
+//! in the machine's byte order.
 
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_trace::TraceRecord;
 
-/// The first word's top byte holds the kind of message. Its top bit is set if a bio was merged into an existing request.
+/// The first word's top byte holds the kind of message. Its top bit is set if a bio was merged into an existing
+/// request.
 const KIND: u32 = 56;
 const KINDS: u64 = 0x7f;
 const MERGED: u64 = 1 << 63;
@@ -87,7 +88,7 @@ impl BpfMessage {
 }
 
 impl RequestMessage {
-    /// The request under way in a slot of the programs' table; `None` for an empty slot.
+    /// The request in flight in a slot of the programs' table; `None` for an empty slot.
     pub(super) fn in_slot(slot: &[u64; 8]) -> Option<Self> {
         let [bio, number, arrival, sector, sizes, task, ..] = *slot;
         // Two fields of 32 bits, or two of 16 behind one of 32, in the machine's byte order.
@@ -132,7 +133,7 @@ impl FlagBits {
     pub(super) fn new(words: [u64; 2]) -> Self {
         let mut bits = [0; 9];
         for (bit, byte) in bits.iter_mut().zip(words.iter().flat_map(|w| w.to_ne_bytes())) {
-            // More would be no bit of 32.
+            // A larger number is no bit of a 32-bit word.
             *bit = byte & 31;
         }
         Self(bits)

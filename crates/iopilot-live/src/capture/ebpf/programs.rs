@@ -2,7 +2,7 @@
 
 use super::message::{BpfMessage, FlagBits, RequestMessage};
 use crate::LiveError;
-use crate::capture::device::Device;
+use crate::capture::device::CapturedDevice;
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::programs::tp_btf::BtfTracePointLinkId;
@@ -25,7 +25,7 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("on_bio", "block_bio_queue"),
 ];
 const ARRIVALS: usize = PROGRAMS.len() - 1;
-/// Slots in the programs' table of requests under way.
+/// Slots in the programs' table of requests in flight.
 const SLOTS: u32 = 65536;
 
 /// Words in the programs' `struct state`.
@@ -35,7 +35,7 @@ const MAX_CPUS: u32 = 8;
 
 /// The programs' counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct BpfCounters {
     /// Requests that arrived, and those of them that have ended.
     pub(super) arrived: u64,
     pub(super) over: u64,
@@ -59,7 +59,7 @@ impl fmt::Debug for Programs {
     }
 }
 
-/// The error as one line: the verifier's output can be long. A missing right is all that there is to say.
+/// The error as one line: the verifier's output can be long. A missing right is reported alone.
 fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
     let mut causes = Vec::new();
     let mut next = Some(error);
@@ -79,14 +79,14 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> LiveError {
 }
 
 fn program<'a>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint, LiveError> {
-    let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+    let missing = || LiveError::Bpf(format!("the object has no {name}"));
     let program = programs.program_mut(name).ok_or_else(missing)?;
     program.try_into().map_err(|e: aya::programs::ProgramError| refused(&e))
 }
 
 impl Programs {
     /// Loads and attaches them. The buffer is as large as asked for, for each CPU, rounded up to a power of two.
-    pub(super) fn start(device: &Device, buffer_kb: u32) -> Result<Self, LiveError> {
+    pub(super) fn start(device: &CapturedDevice, buffer_kb: u32) -> Result<Self, LiveError> {
         let btf = Btf::from_sys_fs().map_err(|e| refused(&e))?;
         let (major, minor) = (device.disk >> 20, device.disk & 0xf_ffff);
         let partition = device.partition.unwrap_or_default();
@@ -110,7 +110,7 @@ impl Programs {
             program(&mut programs, name)?.load(trace_point, &btf).map_err(|e| refused(&e))?;
         }
         let mut take = |name: &str| {
-            let missing = || LiveError::Bpf(format!("the object lacks {name}"));
+            let missing = || LiveError::Bpf(format!("the object has no {name}"));
             programs.take_map(name).ok_or_else(missing)
         };
         let mut programs = Self {
@@ -169,9 +169,9 @@ impl Programs {
     }
 
     /// The counters; a process can always read its own maps.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> BpfCounters {
         let words = self.words();
-        Counts { arrived: words[22], over: words[39], lost: words[5] }
+        BpfCounters { arrived: words[22], over: words[39], lost: words[5] }
     }
 
     /// Where the kernel has the flags of requests; known as soon as one has arrived.

@@ -1,4 +1,4 @@
-//! [`Instance`]: a private tracing instance, removed when dropped.
+//! [`TracefsInstance`]: a private tracing instance, removed when dropped.
 
 use super::mount::TracefsMount;
 use crate::LiveError;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PREFIX: &str = "iopilot-";
 
 /// Removes the instances of dead processes. Does nothing if tracefs is not usable.
-pub(in crate::capture) fn tidy() {
+pub(super) fn tidy() {
     if let Ok(tracefs) = TracefsMount::open() {
         remove_leftovers(&tracefs.instances());
     }
@@ -18,13 +18,13 @@ pub(in crate::capture) fn tidy() {
 
 /// A directory of tracefs with its own ring buffers, events and filters.
 #[derive(Debug)]
-pub(super) struct Instance {
+pub(super) struct TracefsInstance {
     path: PathBuf,
     /// Keeps the file system mounted.
     _tracefs: TracefsMount,
 }
 
-impl Instance {
+impl TracefsInstance {
     /// Creates an instance named after this process, and removes those of dead processes.
     pub(super) fn create() -> Result<Self, LiveError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -79,7 +79,7 @@ impl Instance {
     }
 }
 
-impl Drop for Instance {
+impl Drop for TracefsInstance {
     fn drop(&mut self) {
         remove(&self.path);
     }

@@ -1,13 +1,13 @@
 //! [`Layouts`]: the field offsets of the running kernel's events, from its `format` files.
 
-use super::instance::Instance;
+use super::instance::TracefsInstance;
 use crate::LiveError;
-use crate::capture::event::{Event, Io, What, parse_rwbs};
+use crate::capture::event::{BlockEvent, BlockEventKind, BlockIo, parse_rwbs};
 use iopilot_block::{IoPriority, Lba, Nanos, Sectors};
 
 /// What an event means to the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TraceEventKind {
     Queue,
     Split,
     Merge,
@@ -27,7 +27,7 @@ type Field = (usize, usize);
 #[derive(Debug)]
 struct Layout {
     id: u16,
-    kind: Kind,
+    kind: TraceEventKind,
     fields: [Option<Field>; 5],
 }
 
@@ -37,7 +37,12 @@ pub(super) struct Layouts(Vec<Layout>);
 
 impl Layouts {
     /// Adds the event `system/name`.
-    pub(super) fn add(&mut self, instance: &Instance, event: &str, kind: Kind) -> Result<(), LiveError> {
+    pub(super) fn add(
+        &mut self,
+        instance: &TracefsInstance,
+        event: &str,
+        kind: TraceEventKind,
+    ) -> Result<(), LiveError> {
         let format = instance.read(&format!("events/{event}/format"))?;
         let layout = Layout::parse(&format, kind)
             .map_err(|reason| LiveError::Event { event: event.to_owned(), reason: reason.to_owned() })?;
@@ -46,58 +51,61 @@ impl Layouts {
     }
 
     /// Decodes an event's bytes; `None` for events and operations that are not recorded.
-    pub(super) fn decode(&self, data: &[u8], time: Nanos, cpu: u16) -> Option<Event> {
+    pub(super) fn decode(&self, data: &[u8], time: Nanos, cpu: u16) -> Option<BlockEvent> {
         // Every event begins with its number (2 bytes), flags (2) and the current task (4).
         let id = number(data, (0, 2))? as u16;
         let pid = number(data, (4, 4))? as u32;
         let layout = self.0.iter().find(|l| l.id == id)?;
         let field = |n: usize| layout.fields[n].and_then(|f| number(data, f));
         let what = match layout.kind {
-            Kind::Fork => What::Fork { parent: field(0)? as u32, child: field(1)? as u32 },
-            Kind::Exit => What::Exit { pid: field(0)? as u32 },
+            TraceEventKind::Fork => BlockEventKind::Fork { parent: field(0)? as u32, child: field(1)? as u32 },
+            TraceEventKind::Exit => BlockEventKind::Exit { pid: field(0)? as u32 },
             kind => {
                 let (offset, size) = layout.fields[2]?;
                 let (op, flags) = parse_rwbs(data.get(offset..offset + size)?)?;
                 let (lba, second) = (Lba(field(0)?), field(1)?);
-                if kind == Kind::Split {
-                    What::Split { op, lba, at: Lba(second) }
+                if kind == TraceEventKind::Split {
+                    BlockEventKind::Split { op, lba, at: Lba(second) }
                 } else {
                     let priority = field(3).and_then(|raw| IoPriority::from_kernel(raw as u16));
-                    let io = Io { op, flags, lba, sectors: Sectors(second as u32), priority };
+                    let io = BlockIo { op, flags, lba, sectors: Sectors(second as u32), priority };
                     match kind {
-                        Kind::Queue => What::Queued(io),
-                        Kind::Merge => What::Merged(io),
-                        Kind::Insert => What::Inserted(io),
-                        Kind::Issue => What::Issued(io),
-                        Kind::Refuse => What::Refused(io),
-                        _ => What::Completed(io),
+                        TraceEventKind::Queue => BlockEventKind::Queued(io),
+                        TraceEventKind::Merge => BlockEventKind::Merged(io),
+                        TraceEventKind::Insert => BlockEventKind::Inserted(io),
+                        TraceEventKind::Issue => BlockEventKind::Issued(io),
+                        TraceEventKind::Refuse => BlockEventKind::Refused(io),
+                        _ => BlockEventKind::Completed(io),
                     }
                 }
             }
         };
         let comm = layout.fields[4].and_then(|(offset, size)| data.get(offset..offset + size)?.try_into().ok());
-        Some(Event { time, cpu, pid, comm: comm.unwrap_or_default(), what })
+        Some(BlockEvent { time, cpu, pid, comm: comm.unwrap_or_default(), what })
     }
 }
 
 impl Layout {
-    fn parse(format: &str, kind: Kind) -> Result<Self, &'static str> {
+    fn parse(format: &str, kind: TraceEventKind) -> Result<Self, &'static str> {
         let id = format.lines().find_map(|l| l.strip_prefix("ID: ")).and_then(|id| id.trim().parse().ok());
         let find = |name: &str| format.lines().find_map(|line| parse_field(line).filter(|f| f.0 == name)).map(|f| f.1);
         let (needed, wanted): (&[&str], &str) = match kind {
-            Kind::Queue | Kind::Merge | Kind::Insert | Kind::Issue | Kind::Complete | Kind::Refuse => {
-                (&["sector", "nr_sector", "rwbs"], "ioprio")
-            }
-            Kind::Split => (&["sector", "new_sector", "rwbs"], ""),
-            Kind::Fork => (&["parent_pid", "child_pid"], ""),
-            Kind::Exit => (&["pid"], ""),
+            TraceEventKind::Queue
+            | TraceEventKind::Merge
+            | TraceEventKind::Insert
+            | TraceEventKind::Issue
+            | TraceEventKind::Complete
+            | TraceEventKind::Refuse => (&["sector", "nr_sector", "rwbs"], "ioprio"),
+            TraceEventKind::Split => (&["sector", "new_sector", "rwbs"], ""),
+            TraceEventKind::Fork => (&["parent_pid", "child_pid"], ""),
+            TraceEventKind::Exit => (&["pid"], ""),
         };
         let mut fields = [None; 5];
         for (slot, name) in fields.iter_mut().zip(needed) {
-            *slot = Some(find(name).ok_or("its format lacks a field, expected the one of Linux 4.19 or later")?);
+            *slot = Some(find(name).ok_or("its format misses a field, expected the one of Linux 4.19 or later")?);
         }
         fields[3] = find(wanted);
-        fields[4] = find("comm").filter(|f| kind == Kind::Queue && f.1 == 16);
+        fields[4] = find("comm").filter(|f| kind == TraceEventKind::Queue && f.1 == 16);
         Ok(Self { id: id.ok_or("its format has no ID")?, kind, fields })
     }
 }
@@ -139,7 +147,7 @@ mod tests {
 
     #[test]
     fn decodes_by_the_kernels_own_description() {
-        let layouts = Layouts(vec![Layout::parse(FORMAT, Kind::Issue).unwrap()]);
+        let layouts = Layouts(vec![Layout::parse(FORMAT, TraceEventKind::Issue).unwrap()]);
         let mut data = [0u8; 44];
         data[0..2].copy_from_slice(&2104u16.to_ne_bytes());
         data[4..8].copy_from_slice(&77u32.to_ne_bytes());
@@ -148,7 +156,7 @@ mod tests {
         data[32..34].copy_from_slice(&((2u16 << 13) | 3).to_ne_bytes());
         data[34..36].copy_from_slice(b"RA");
         let event = layouts.decode(&data, Nanos(5), 1).unwrap();
-        let What::Issued(io) = event.what else { panic!("{event:?}") };
+        let BlockEventKind::Issued(io) = event.what else { panic!("{event:?}") };
         assert_eq!((event.pid, io.op, io.lba, io.sectors), (77, Op::Read, Lba(4096), Sectors(16)));
         assert_eq!((io.flags, io.priority.unwrap().level), (Flags::READ_AHEAD, 3));
         assert!(layouts.decode(&data[..40], Nanos(5), 1).is_none(), "a short event is not read past its end");
@@ -156,6 +164,6 @@ mod tests {
 
     #[test]
     fn a_format_without_a_field_is_refused() {
-        assert!(Layout::parse("ID: 7\n", Kind::Exit).is_err());
+        assert!(Layout::parse("ID: 7\n", TraceEventKind::Exit).is_err());
     }
 }

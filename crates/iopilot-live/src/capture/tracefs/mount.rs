@@ -14,8 +14,8 @@ const INSTANCES: &str = "instances";
 
 /// The file system of the kernel's tracing, as it can be used by this process.
 ///
-/// If it is not mounted, this value holds a detached mount. It is in no mount table and no folder, no other process sees it,
-/// and it ends with the value. That needs Linux 5.2 and CAP_SYS_ADMIN.
+/// If it is not mounted, this value holds a detached mount. It is in no mount table and no folder, no other process
+/// sees it, and it ends with the value. That needs Linux 5.2 and CAP_SYS_ADMIN.
 #[derive(Debug)]
 pub struct TracefsMount {
     path: PathBuf,
@@ -27,7 +27,8 @@ impl TracefsMount {
     /// Finds it, or mounts it.
     ///
     /// # Errors
-    /// [`LiveError::NotPermitted`] if it is mounted, but not accessible; [`LiveError::NoTracefs`] if it cannot be mounted.
+    /// [`LiveError::NotPermitted`] if it is mounted, but not accessible; [`LiveError::NoTracefs`] if it cannot be
+    /// mounted.
     pub fn open() -> Result<Self, LiveError> {
         for mount in MOUNTS {
             let instances = Path::new(mount).join(INSTANCES);
@@ -57,13 +58,7 @@ impl TracefsMount {
         Ok(Self { path: format!("/proc/self/fd/{}", own.as_raw_fd()).into(), _own: Some(own) })
     }
 
-    /// The top folder. Valid for this process, as long as the value lives.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The folder of the private tracing instances.
+    /// The folder of the private tracing instances. Valid for this process, as long as the value lives.
     #[must_use]
     pub fn instances(&self) -> PathBuf {
         self.path.join(INSTANCES)
@@ -86,7 +81,7 @@ mod tests {
         let name = format!("iopilot-test-{}", std::process::id());
         fs::create_dir(one.instances().join(&name)).unwrap();
         assert!(other.instances().join(&name).join("tracing_on").exists());
-        let path = one.path().to_owned();
+        let path = one.path.to_owned();
         drop(one);
         assert!(!path.join("instances").join(&name).exists(), "the mount ended");
         fs::remove_dir(other.instances().join(&name)).unwrap();

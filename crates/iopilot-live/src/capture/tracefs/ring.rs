@@ -1,6 +1,6 @@
 //! [`Reader`]: the raw ring buffer of one CPU.
 
-use super::instance::Instance;
+use super::instance::TracefsInstance;
 use super::page::each_event;
 use crate::LiveError;
 use iopilot_block::Nanos;
@@ -20,7 +20,7 @@ pub(super) struct Reader {
 }
 
 /// All ring buffers of `instance`.
-pub(super) fn open_readers(instance: &Instance) -> Result<Vec<Reader>, LiveError> {
+pub(super) fn open_readers(instance: &TracefsInstance) -> Result<Vec<Reader>, LiveError> {
     // Older kernels describe their pages only outside of instances.
     let header = instance.read("events/header_page").or_else(|_| instance.read("../../events/header_page"))?;
     let (data_offset, size) = page_size(&header).ok_or_else(|| LiveError::Event {
@@ -46,7 +46,7 @@ fn page_size(header: &str) -> Option<(usize, usize)> {
 }
 
 impl Reader {
-    /// Which one's.
+    /// Its CPU.
     pub(super) fn cpu(&self) -> u16 {
         self.cpu
     }

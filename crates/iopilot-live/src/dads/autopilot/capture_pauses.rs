@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-/// How many times the requests of a check are captured, since requests come in bursts.
+/// How many times as many requests are captured as a check tries, since requests come in bursts.
 const SPARE: f64 = 1.25;
 /// The shortest time of capturing before a check.
 const SHORTEST_CAPTURE: Duration = Duration::from_millis(250);
 /// The shortest pause that is worth it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// A check tries the latest requests of its window. If enough of them come in a part of the interval, capturing the others would
-/// only slow down the users of the disk. So the capture runs only in the last part before a check; the rate of requests
-/// says how long that is.
+/// A check tries the latest requests of its window. If enough of them come in a part of the interval, capturing the
+/// others would only slow down the users of the disk. So the capture runs only in the last part before a check; the
+/// rate of requests says how long that is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CapturePauses {
     /// How many requests a check needs, with the spare ones.
@@ -38,7 +38,8 @@ impl CapturePauses {
         self.paused_until.is_none() && self.seen as f64 >= self.enough
     }
 
-    /// Decides at `now` whether to pause. The pause ends ([`Self::resume_due`]) in time to capture enough for the check at `due`.
+    /// Decides at `now` whether to pause. The pause ends ([`Self::resume_due`]) in time to capture enough for the check
+    /// at `due`.
     pub(super) fn pause_until_needed(&mut self, now: Instant, due: Instant) -> bool {
         let left = due.saturating_duration_since(now);
         let captured = now.saturating_duration_since(self.since).as_secs_f64();

@@ -12,7 +12,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Restores it, once.
+    /// Restores the queue, once.
     pub(super) fn restore(&mut self) -> Result<(), LiveError> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         match self.queue.restore(&self.state) {
@@ -25,7 +25,7 @@ impl Guard {
 }
 
 impl Guard {
-    /// Leaves it as it is, and removes the journal.
+    /// Leaves the queue as it is, and removes the journal.
     pub(super) fn leave(mut self) -> Result<(), LiveError> {
         self.journal.take().map_or(Ok(()), Journal::end)
     }

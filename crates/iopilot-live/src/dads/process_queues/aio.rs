@@ -21,7 +21,7 @@ pub(super) struct AioRings {
 }
 
 impl AioRings {
-    /// Those of `process`. None where it has none, has gone, or may not be looked at.
+    /// The rings of `process`; empty where it has none, has exited, or may not be inspected.
     pub(super) fn of(process: ProcessId) -> Self {
         let maps = fs::read_to_string(format!("/proc/{}/maps", process.0)).unwrap_or_default();
         let addresses: Vec<u64> = maps.lines().filter_map(ring_address).collect();

@@ -1,7 +1,7 @@
 //! [`Urings`]: the queues of `io_uring`, as `/proc/PID/fdinfo` shows them (`io_uring_show_fdinfo`).
 //!
-//! A submission that would sleep for a tag is handed to one of a few worker threads of the kernel. So no more than these
-//! workers and the device's own requests are seen, however many the process has submitted.
+//! A submission that would sleep for a tag is handed to one of a few worker threads of the kernel. So no more than
+//! these workers and the device's own requests are seen, however many the process has submitted.
 
 use iopilot_block::ProcessId;
 use std::fs;
@@ -13,7 +13,7 @@ pub(super) struct Urings {
 }
 
 impl Urings {
-    /// Those of `process`. None where it has none, has gone, or may not be looked at.
+    /// The queues of `process`; empty where it has none, has exited, or may not be inspected.
     pub(super) fn of(process: ProcessId) -> Self {
         let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", process.0)) else {
             return Self { descriptors: Vec::new() };

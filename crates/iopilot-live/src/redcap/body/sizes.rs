@@ -1,10 +1,10 @@
-//! How many segments the cache has, how long, and how many of them it may use.
+//! The number and the length of the cache's segments, and how many of them it may use.
 
-use super::Body;
+use super::CacheBody;
 use iopilot_block::{InputError, Nanos};
 use iopilot_redcap::Geometry;
 
-impl Body {
+impl CacheBody {
     /// Sectors of a segment, as it is now.
     pub(in crate::redcap) fn segment_sectors(&self) -> u64 {
         self.segment_sectors
@@ -25,7 +25,7 @@ impl Body {
         result
     }
 
-    /// Divides the frames as the cache is divided. The policy changes that only where it uses no frame.
+    /// Divides the frames by the policy's geometry. The policy changes that only while it uses no frame.
     pub(super) fn follow_geometry(&mut self) {
         let geometry = self.cache.geometry();
         if geometry != self.geometry {
@@ -41,7 +41,7 @@ impl Body {
         self.geometry
     }
 
-    /// Makes the cache hold at most so many bytes, and gives back the memory of the others.
+    /// Limits the cache to this many bytes, and releases the memory beyond.
     pub(in crate::redcap) fn set_limit(&mut self, bytes: u64) {
         self.limit = bytes;
         let segments = bytes / self.geometry.segment_sectors().bytes();

@@ -1,6 +1,6 @@
-//! Parts on their way to the disk.
+//! Sends parts to the disk.
 
-use super::{Body, InFlight};
+use super::{CacheBody, InFlight};
 use crate::redcap::ring::Transfer;
 use iopilot_block::{Arrival, Nanos, Op, PriorityClass, SECTOR_BYTES};
 use iopilot_redcap::{Part, Role};
@@ -8,14 +8,14 @@ use std::io;
 
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
-impl Body {
-    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the whole of
-    /// a merged request where any block of it is bad. Only the second failure is the reader's own.
+impl CacheBody {
+    /// Sends a read that failed once more, alone. The kernel merges it with the prefetches beside it, and fails the
+    /// whole of a merged request where any block of it is bad. Only the second failure is the reader's own.
     ///
     /// # Errors
-    /// For what is no read that somebody waits for, and where it cannot be sent.
+    /// Where the part is no read that a process waits for, or cannot be sent.
     pub(super) fn read_alone(&mut self, part: Part, now: Nanos) -> io::Result<()> {
-        // Of a combined read, the policy sends what was asked for alone.
+        // After a failed combined read, the policy itself sends the requested part alone.
         if part.op != Op::Read || matches!(part.role, Role::Prefetch | Role::Combined) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -23,7 +23,8 @@ impl Body {
         if let Some(in_flight) = &mut self.parts[part.id.index()] {
             in_flight.again = true;
         }
-        // At once: what is sent in one batch may be merged again. What cannot be sent now goes with the next batch.
+        // It is submitted at once, since the requests of one batch may be merged again. If that fails, it goes with the
+        // next batch.
         let _ = self.ring.submit();
         Ok(())
     }
@@ -35,7 +36,7 @@ impl Body {
             self.vectors.resize_with(index + 1, || Box::new([NOWHERE; 3]));
         }
         let count = self.place(&part)?;
-        // What is read for nobody has no original.
+        // A warm-up read has no original.
         let original = self.originals.get(part.io.0 as usize).and_then(Option::as_ref);
         let durable = original.is_some_and(|original| original.durable);
         let transfer = Transfer {
@@ -47,8 +48,9 @@ impl Body {
             length: part.sectors.bytes(),
             vectors: (self.vectors[index].as_ptr(), count),
         };
-        // SAFETY: whoever calls has the lock. The vectors are boxed, and change only with the next part of this index. The
-        // policy keeps the frames, and the original's buffer stays in place until its answer is sent, after its last part.
+        // SAFETY: the caller holds the lock. The vectors are boxed, and change only with the next part of this index.
+        // The policy keeps the frames, and the original's buffer stays in place until its answer is sent, after its
+        // last part.
         unsafe { self.ring.push(&transfer) }?;
         self.unsubmitted = true;
         self.parts[index] = Some(InFlight { part, sent: now, again: false });
@@ -56,7 +58,7 @@ impl Body {
         Ok(())
     }
 
-    /// Says where the data of a part are; in how many pieces.
+    /// Fills in the places of a part's data. Returns the number of pieces.
     fn place(&mut self, part: &Part) -> io::Result<u32> {
         if !part.op.transfers() {
             return Ok(0);

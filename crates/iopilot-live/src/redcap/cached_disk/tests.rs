@@ -1,4 +1,4 @@
-//! A cached file beside plain bytes.
+//! Compares a cached file with plain bytes.
 
 use super::*;
 use crate::block_server::Buffers;
@@ -27,7 +27,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// `None`, having said why, where the kernel has no io_uring for this process.
+    /// `None` where the kernel has no io_uring for this process; the test then says that it is skipped.
     fn new(settings: &str, readable: u64) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("disk");
@@ -43,10 +43,10 @@ impl Bench {
         let spec = RedcapSpec::parse(settings).unwrap();
         let frames = Frames::new(spec.geometry.segments, 32768, spec.most_bytes() as usize).unwrap();
         let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
-        let virtual_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
-        let virtual_disk = spec.algorithm.needs_virtual_disk().then(virtual_disk);
-        let cache = Redcap::with_virtual_disk(&spec, SIZE / 512, virtual_disk).unwrap();
-        let body = Body::new(cache, &spec, frames, Arc::clone(&ring), 64);
+        let simulated_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
+        let simulated_disk = spec.algorithm.needs_virtual_disk().then(simulated_disk);
+        let cache = Redcap::with_virtual_disk(&spec, SIZE / 512, simulated_disk).unwrap();
+        let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), 64);
         let lower = LowerDisk {
             file: Mutex::new(Some(file)),
             path,
@@ -97,13 +97,13 @@ impl Drop for Bench {
     }
 }
 
-/// Whether two stretches of bytes have one in common.
+/// Whether two ranges of bytes overlap.
 fn meet(a: (u64, u64), b: (u64, u64)) -> bool {
     a.0 < b.0 + b.1 && b.0 < a.0 + a.1
 }
 
-/// Batches of requests, of which no write meets another request of its batch; the cache is turned on and off meanwhile, and
-/// grows and shrinks.
+/// Runs batches of requests, in which no write overlaps another request of its batch. Meanwhile the cache is turned on
+/// and off, and grows and shrinks.
 fn soak(settings: &str, batches: u32) {
     let Some(bench) = Bench::new(settings, SIZE) else { return };
     let resizes = settings.contains("cap");
@@ -113,7 +113,7 @@ fn soak(settings: &str, batches: u32) {
         let mut under_way: Vec<(Op, (u64, u64), Receiver<_>)> = Vec::new();
         for _ in 0..random.random_range(1..24) {
             let first = random.random_range(0..SIZE / 512);
-            // Mostly near the start, so that segments are met again.
+            // Mostly near the start, so that segments are hit again.
             let first = if random.random_bool(0.7) { first % 400 } else { first };
             let sectors = random.random_range(1..=130).min(SIZE / 512 - first);
             let extent = (first * 512, sectors * 512);
@@ -186,13 +186,13 @@ fn bytes_are_those_of_a_plain_disk_as_the_algorithm_changes_its_mind() {
 }
 
 #[test]
-fn bytes_are_those_of_a_plain_disk_beside_a_virtual_one() {
+fn bytes_are_those_of_a_plain_disk_with_a_simulated_one() {
     soak("8x32k,algorithm=vd", 1000);
 }
 
-/// The file is shorter than the disk: what is behind its end cannot be read, as where a disk has bad sectors.
+/// The file is shorter than the disk: reads beyond its end fail, as on bad sectors.
 #[test]
-fn an_error_reaches_only_those_who_asked_for_the_block() {
+fn an_error_reaches_only_requests_for_the_block() {
     const GOOD: u64 = 32768 + 5 * 4096;
     for miss in ["split", "combined"] {
         let settings = format!("8x32k,algorithm=always,miss={miss}");

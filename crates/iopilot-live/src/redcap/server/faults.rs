@@ -1,5 +1,5 @@
-//! A cache over a disk that fails and waits, under verified loads. Needs root, FUSE, loop devices and io_uring, and says so where
-//! they are missing.
+//! A cache over a disk that fails and waits, under verified loads. Needs root, FUSE, loop devices and io_uring; without
+//! them, the tests say that they are skipped.
 
 mod faulty_disk;
 
@@ -34,7 +34,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A cache with `settings` over `bytes`; `None`, having said why, where there can be none.
+    /// A cache with `settings` over `bytes`; `None` where there can be none: the test then says that it is skipped.
     fn new(settings: &str, bytes: Vec<u8>) -> Option<Self> {
         if !has(&["root", "/dev/fuse", "/dev/loop-control", "io_uring", "dd"]) {
             return None;
@@ -128,7 +128,7 @@ impl Stage {
         dd.stderr(Stdio::null()).status().unwrap().success()
     }
 
-    /// Waits until nothing is under way below.
+    /// Waits until nothing is in flight below.
     fn settle(&self) {
         let monitor = self.monitor();
         wait_until("the end of all requests", || monitor.disk.lock().in_flight() == 0);
@@ -144,7 +144,7 @@ impl Drop for Stage {
     }
 }
 
-/// A process that is killed where nobody waits for it.
+/// A process that is killed, and that nobody waits for.
 struct Running(Child);
 
 impl Running {
@@ -179,7 +179,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     panic!("{what} did not come");
 }
 
-/// Bytes of a disk whose blocks tell their numbers.
+/// Bytes of a disk whose blocks hold their numbers.
 fn numbered(blocks: u64) -> Vec<u8> {
     (0..blocks).flat_map(|block| [block as u8; BLOCK as usize]).collect()
 }
@@ -197,7 +197,7 @@ fn data_are_kept_while_the_cache_is_turned_on_and_off() {
     }
 }
 
-/// A sign of memory pressure is what the kernel calls exceptional data (POLLPRI); those of a socket are of the same kind.
+/// A sign of memory pressure is exceptional data (POLLPRI) to the kernel, as urgent data of a socket are.
 #[test]
 fn data_are_kept_while_memory_is_short() {
     let Some(stage) = Stage::with_files("64x32k,algorithm=always") else { return };
@@ -215,10 +215,11 @@ fn data_are_kept_while_memory_is_short() {
         assert_eq!(moved, 1);
     };
     let (stopped, stop) = UnixStream::pair().unwrap();
-    let (monitor, heeding) = (stage.monitor(), stage.monitor());
+    let (monitor, shrinking) = (stage.monitor(), stage.monitor());
     let told = fs::File::from(OwnedFd::from(told));
-    let heed = move || pressure::heed(&told, &stopped, &heeding.disk, &heeding.limit, &Arc::default());
-    let thread = thread::spawn(heed);
+    let shrink =
+        move || pressure::shrink_under_pressure(&told, &stopped, &shrinking.disk, &shrinking.limit, &Arc::default());
+    let thread = thread::spawn(shrink);
     stage.verify(|n| match n % 16 {
         0 => {
             let before = monitor.limit.shrinks.load(Ordering::Relaxed);
@@ -226,7 +227,7 @@ fn data_are_kept_while_memory_is_short() {
             wait_until("a smaller cache", || monitor.limit.shrinks.load(Ordering::Relaxed) > before);
             sign(&consumed, true);
         }
-        // As after the calm that it waits ten seconds for.
+        // As after ten seconds without pressure.
         8 => {
             let segments = monitor.limit.grow();
             monitor.disk.with(|body| body.set_limit(segments));
@@ -242,13 +243,14 @@ fn data_are_kept_while_memory_is_short() {
     stage.end_clean();
 }
 
-/// Every read of the disk that is longer than any of the load's fails: prefetches, and what the kernel merges with them.
+/// Every read of the disk that is longer than any of the load's fails: prefetches, and what the kernel merges with
+/// them.
 #[test]
 fn data_are_kept_while_prefetches_fail() {
     for miss in ["split", "combined"] {
         let Some(stage) = Stage::with_files(&format!("24x32k,algorithm=always,miss={miss}")) else { return };
         let monitor = stage.monitor();
-        // Now and then, so that others succeed.
+        // Only now and then, so that others succeed.
         stage.verify(|n| stage.store().faults().longest = (n % 4 < 2).then_some(BLOCK));
         let status = monitor.status();
         assert!(status.disk.errors.read > 10 && status.cache.hits > 0, "{miss}: {status:?}");
@@ -269,7 +271,7 @@ fn an_error_reaches_the_reader_or_writer_of_that_block_alone() {
             assert_eq!(stage.read(n), Some(vec![n as u8; BLOCK as usize]), "{miss}: block {n}");
         }
         assert_eq!((stage.read(SEGMENT + 5), stage.read(2 * SEGMENT)), (None, None), "{miss}");
-        // A write that fails, of a block that the cache holds: what is read then is what the disk has.
+        // A write to a cached block fails. A read then returns what the disk has.
         assert_eq!(stage.read(4 * SEGMENT), Some(vec![4 * SEGMENT as u8; BLOCK as usize]));
         stage.settle();
         stage.store().faults().unwritable = vec![block(4 * SEGMENT + 2)];
@@ -278,7 +280,7 @@ fn an_error_reaches_the_reader_or_writer_of_that_block_alone() {
         for (n, byte) in [(1, 0xDD), (2, 4 * SEGMENT as u8 + 2), (3, 0xDD), (4, 4 * SEGMENT as u8 + 4)] {
             assert_eq!(stage.read(4 * SEGMENT + n), Some(vec![byte; BLOCK as usize]), "{miss}: block {n}");
         }
-        // The disk is mended.
+        // The disk works again.
         *stage.store().faults() = faulty_disk::Faults::default();
         assert_eq!(stage.read(SEGMENT + 5), Some(vec![SEGMENT as u8 + 5; BLOCK as usize]), "{miss}");
         assert!(stage.write(4 * SEGMENT + 2, 0xEE), "{miss}");
@@ -288,7 +290,7 @@ fn an_error_reaches_the_reader_or_writer_of_that_block_alone() {
     }
 }
 
-/// A prefetch waits at the disk, with what it has read there before the write came.
+/// A prefetch waits at the disk, with data that it read before the write came.
 #[test]
 fn what_is_prefetched_too_early_is_not_served() {
     let Some(stage) = Stage::new("8x32k,algorithm=always", numbered(16 * SEGMENT)) else { return };
@@ -345,7 +347,8 @@ fn a_disk_is_given_up_only_when_its_prefetches_have_ended() {
     assert!(!crate::block_server::is_in_use(&stage.disk.path()), "others may have the disk");
 }
 
-/// Readers and writers that keep the device open while it goes get errors; none waits for ever, and none reaches the disk later.
+/// Readers and writers that keep the device open while it is detached get errors. None waits for ever, and none reaches
+/// the disk later.
 #[test]
 fn a_device_that_is_detached_under_load_answers_everybody() {
     let Some(mut stage) = Stage::new("24x32k,algorithm=always", vec![0; SIZE]) else { return };
@@ -364,14 +367,14 @@ fn a_device_that_is_detached_under_load_answers_everybody() {
     let body = monitor.disk.lock();
     assert_eq!((body.pending(), body.in_flight()), (0, 0), "nothing is under way");
     drop(body);
-    // What the disk has now stays.
+    // The disk keeps its present content.
     let bytes = stage.store().bytes().clone();
     wait_until("the end of the load", || !matches!(monitor.disk.lock().pending(), 1..) && ended(fio.0.id()));
     assert!(!fio.0.wait().unwrap().success(), "it is told");
     assert!(*stage.store().bytes() == bytes, "a write came after the end");
 }
 
-/// What the cache held is read again in order of the disk, once it is on, and is what the disk has then.
+/// What the cache held is read again in order of the disk, once the cache is on, with the disk's present content.
 #[test]
 fn a_warm_restart_reads_what_was_held_and_serves_nothing_old() {
     let settings = "4x32k,algorithm=always";
@@ -387,19 +390,19 @@ fn a_warm_restart_reads_what_was_held_and_serves_nothing_old() {
     stage.server.take().unwrap().detach(false).unwrap();
     let lines: Vec<String> = kept().lines().map(str::to_owned).collect();
     assert_eq!(lines[..4], ["iopilot-redcap-warm 1", "disk_bytes 524288", "segment_bytes 32768", "segments 4"]);
-    // Another program, such as udev at a new device, may have read elsewhere before.
+    // Another program, such as udev at a new device, may have read other blocks before.
     assert_eq!(lines[4..], ["7", "5", "12", "3"], "the latest first");
 
-    // Behind the cache's back.
+    // The disk changes without the cache.
     stage.store().bytes()[(5 * SEGMENT * BLOCK) as usize..][..(SEGMENT * BLOCK) as usize].fill(0xEE);
-    // With room for what another program reads meanwhile.
+    // There is room for what another program reads meanwhile.
     stage.start("8x32k,algorithm=always", Some(warm.clone()));
     let monitor = stage.monitor();
     monitor.disk.with(|body| body.set_active(false, now()));
     sleep(Duration::from_millis(700));
     let status = monitor.status();
     assert_eq!(status.warm.map(|warm| (warm.read, warm.left)), Some((0, 4)), "while it is off, nothing is read");
-    // Errors and holes of those that are read for nobody are nobody's.
+    // Errors and holes of warm-up reads reach no reader.
     stage.store().faults().unreadable.push(12 * SEGMENT * BLOCK..12 * SEGMENT * BLOCK + 1);
     monitor.disk.with(|body| body.set_active(true, now()));
     wait_until("the segments", || monitor.status().warm.is_some_and(|warm| warm.left == 0));
@@ -412,7 +415,7 @@ fn a_warm_restart_reads_what_was_held_and_serves_nothing_old() {
     let after = monitor.status();
     assert!(after.cache.hits >= before.cache.hits + 2, "from memory: {after:?}");
 
-    // A file that is of no use begins a cold cache.
+    // With a useless file, the cache starts cold.
     drop(monitor);
     stage.server.take().unwrap().detach(false).unwrap();
     fs::write(&warm, kept().replace("segment_bytes 32768", "segment_bytes 65536")).unwrap();

@@ -91,8 +91,8 @@ fn a_retired_model_holds_nothing_back() {
 }
 
 proptest! {
-    /// Whenever the caller looks and whenever data come: every request is answered once, none before its time, and the
-    /// modelled times are those of a caller that is never late.
+    /// Whenever the caller runs the model and data come, every request is answered once and not before its time, and
+    /// the modelled times are those of a caller that is never late.
     #[test]
     fn modelled_times_do_not_depend_on_the_caller(
         depth in 1..5u32,

@@ -1,7 +1,7 @@
 //! Several requests at once, and any combination of parameters.
 
 use super::*;
-use iopilot_sched::{IoQueueConfig, OverlapScheme, IoQueuePolicy};
+use iopilot_sched::{IoQueueConfig, IoQueuePolicy, OverlapScheme};
 use proptest::prelude::*;
 
 #[test]

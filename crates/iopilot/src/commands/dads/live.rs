@@ -3,7 +3,7 @@
 use super::settings::{Flown, Settings, interval};
 use super::{Context, session, tui};
 use crate::args::{DadsRun, Fit, MachineArgs};
-use iopilot_dads::{Reason, parse_candidates};
+use iopilot_dads::{DecisionReason, parse_candidates};
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
 use iopilot_live::{BlockQueue, DiskIdentity};
 use iopilot_sched::{NO_SCHEDULER, SchedulerSpec};
@@ -174,7 +174,8 @@ impl FlightLog {
                 let would = if disk.dry_run { "(dry run) " } else { "" };
                 context.note(format_args!("{name}: {would}{}", check.why));
             }
-            known.model_off = if matches!(check.reason, Reason::ModelOff { .. }) { known.model_off + 1 } else { 0 };
+            known.model_off =
+                if matches!(check.reason, DecisionReason::ModelOff { .. }) { known.model_off + 1 } else { 0 };
             if known.model_off == MODEL_OFF {
                 context.note(format_args!(
                     "{name}: nothing is changed, as the model is not like the disk ({} %): name another with --disk, leave \

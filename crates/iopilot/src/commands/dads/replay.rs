@@ -8,7 +8,7 @@ use crate::render::{self, Alignment, Table, wrap};
 use crate::report;
 use iopilot_block::InputError;
 use iopilot_compare::{Comparison, compare, comparison};
-use iopilot_dads::{Check, Flight, FlightPlan, Objective, PilotConfig, fly, oracle, parse_candidates};
+use iopilot_dads::{FlightPlan, FlightResult, Objective, PilotConfig, SchedulerCheck, fly, oracle, parse_candidates};
 use iopilot_render::Terminal;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunOptions, RunReport, SimError};
@@ -28,7 +28,7 @@ struct Report<'a> {
     renewals: usize,
     /// Seconds that changes and restarts took in all.
     changing_s: f64,
-    checks: &'a [Check],
+    checks: &'a [SchedulerCheck],
     /// The scheduler that the oracle chose for each interval.
     oracle_choices: &'a [String],
     #[serde(flatten)]
@@ -111,7 +111,7 @@ fn plan(args: &DadsReplay, host: &iopilot_sim::CpuOverheads) -> Result<FlightPla
     Ok(FlightPlan { pilot, interval, seed: args.replay.seed })
 }
 
-fn write_audit(path: &Path, checks: &[Check]) -> Result<(), TraceError> {
+fn write_audit(path: &Path, checks: &[SchedulerCheck]) -> Result<(), TraceError> {
     let whole_or_nothing = || {
         let (destination, mut file) = Destination::create(path)?;
         for check in checks {
@@ -123,7 +123,7 @@ fn write_audit(path: &Path, checks: &[Check]) -> Result<(), TraceError> {
     whole_or_nothing().map_err(|e| TraceError::io(path, e))
 }
 
-fn text(flight: &Flight, all: &Comparison, terminal: Terminal) -> String {
+fn text(flight: &FlightResult, all: &Comparison, terminal: Terminal) -> String {
     let mut out = checks(&flight.checks, terminal);
     out.push('\n');
     out += &render::comparison(all, true, terminal);
@@ -132,7 +132,7 @@ fn text(flight: &Flight, all: &Comparison, terminal: Terminal) -> String {
 }
 
 /// Every change, and how many checks changed nothing in between.
-fn checks(checks: &[Check], terminal: Terminal) -> String {
+fn checks(checks: &[SchedulerCheck], terminal: Terminal) -> String {
     let right = |title| (title, Alignment::Right);
     let mut table = Table::new(&[
         right("at s"),
@@ -143,7 +143,7 @@ fn checks(checks: &[Check], terminal: Terminal) -> String {
     ]);
     let mut quiet = 0;
     let percent = |value: Option<f64>| value.map_or("-".to_owned(), |v| format!("{v:.1} %"));
-    let row = |check: &Check, why: String| {
+    let row = |check: &SchedulerCheck, why: String| {
         let saved = match (check.predicted_gain_percent, check.measured_gain_percent) {
             (Some(predicted), Some(measured)) => format!("{measured:.1} of {predicted:.1} %"),
             _ => "-".to_owned(),
@@ -171,7 +171,7 @@ fn checks(checks: &[Check], terminal: Terminal) -> String {
 }
 
 /// The autopilot against each scheduler alone, and against the oracle.
-fn summary(flight: &Flight, all: &Comparison) -> String {
+fn summary(flight: &FlightResult, all: &Comparison) -> String {
     let named = |name: &str| all.runs.iter().find(|r| r.scheduler == name);
     let alone: Vec<&RunReport> = all.runs.iter().filter(|r| r.scheduler != "dads" && r.scheduler != "oracle").collect();
     let by_time = |a: &&&RunReport, b: &&&RunReport| a.elapsed_s.total_cmp(&b.elapsed_s);

@@ -156,14 +156,14 @@ fn axis(checks: &[CheckSummary]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_dads::{CandidateCost, Check, Reason};
+    use iopilot_dads::{CandidateCost, DecisionReason, SchedulerCheck};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
     #[test]
     fn a_dashboard_tells_load_costs_and_the_decision_on_any_terminal() {
         let cost = |scheduler: &str, cost| CandidateCost { scheduler: scheduler.to_owned(), cost, judged: cost };
-        let check = Check {
+        let check = SchedulerCheck {
             at_s: 5.0,
             requests: 10,
             tried: 10,
@@ -175,7 +175,7 @@ mod tests {
             predicted_gain_percent: None,
             measured_gain_percent: None,
             decision: "bfq".into(),
-            reason: Reason::Better { gain: 0.5 },
+            reason: DecisionReason::Better { gain: 0.5 },
             why: "bfq would have saved half.".into(),
         };
         let past = |n: u32| CheckSummary {

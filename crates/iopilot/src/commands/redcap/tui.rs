@@ -180,14 +180,14 @@ mod tests {
         }))
         .unwrap();
         let mut status: RedcapStatus = serde_json::from_value(json!({
-            "up_s": 10.0, "state": "active", "lacks": null,
+            "up_s": 10.0, "state": "active", "model_incomplete": null,
             "application": {"requests": counts, "bytes": counts, "errors": counts, "read_ms": distribution,
                 "write_ms": distribution, "in_flight": 0},
             "disk": {"requests": counts, "bytes": counts, "errors": counts, "prefetches": 0, "given_up": 0,
                 "in_flight": 0},
             "cache": serde_json::to_value(iopilot_redcap::Counters::default()).unwrap(),
             "memory": {"cap": 100, "limit": 100, "used": 50, "segments": 3, "locked": true, "shrinks": 0,
-                "heeds_pressure": true},
+                "shrinks_under_pressure": true},
             "warm": {"read": 1, "left": 2, "kept": 3},
             "checks": (1..9).map(|at| json!({
                 "at_s": at, "with_cache_ms": 1234.5, "without_cache_ms": 2345.6, "active": [true, at < 8],

@@ -1,6 +1,8 @@
-//! [`FaultyDisk`]: a block device of the kernel's that fails, or waits, where a test says so.
+//! [`FaultyDisk`]: a block device of the kernel that fails or waits on a test's demand.
 
-use crate::block_server::{Answer, BlockRequest, Buffers, Claim, Exposed, Shape, StateFolder, Store, Via};
+use crate::block_server::{
+    Answer, BlockDeviceSpec, BlockRequest, Buffers, DeviceClaim, Exposed, StateFolder, Store, Via,
+};
 use crate::redcap::RedcapAttachment;
 use iopilot_block::Op;
 use std::io;
@@ -20,7 +22,7 @@ pub(super) struct Faults {
     pub(super) unwritable: Vec<Range<u64>>,
     /// Reads longer than this fail.
     pub(super) longest: Option<u64>,
-    /// Reads longer than this wait until it is taken back.
+    /// Reads longer than this wait until the limit is removed.
     pub(super) held_above: Option<u64>,
     /// Reads that wait.
     pub(super) held: usize,
@@ -60,7 +62,7 @@ impl FaultyStore {
         self.bytes.lock().unwrap()
     }
 
-    /// Lets all requests that are held go on.
+    /// Releases all requests that are held.
     pub(super) fn release(&self) {
         self.faults().held_above = None;
         self.changed.notify_all();
@@ -68,7 +70,7 @@ impl FaultyStore {
 
     fn serve(&self, request: BlockRequest, answer: &mut Answer) -> io::Result<usize> {
         let mut faults = self.faults.lock().unwrap();
-        // Read when it comes to the disk, and told late.
+        // The data are read when the request arrives, and answered late.
         let early = (request.op == Op::Read).then(|| self.copy(request));
         faults.held += 1;
         while faults.hold(request) {
@@ -115,21 +117,21 @@ impl Store for FaultyStore {
     }
 }
 
-/// A block device over a [`FaultyStore`]. It goes when it is dropped.
+/// A block device over a [`FaultyStore`]. Dropping it removes the device.
 pub(super) struct FaultyDisk {
     pub(super) store: Arc<FaultyStore>,
     exposed: Exposed,
-    claim: Claim<RedcapAttachment>,
+    claim: DeviceClaim<RedcapAttachment>,
 }
 
 impl FaultyDisk {
-    /// One of `bytes` that is in order; its state file is in `folder`.
+    /// A disk of `bytes` without faults; its state file is in `folder`.
     pub(super) fn new(folder: &Path, bytes: Vec<u8>) -> Self {
         let store = FaultyStore { bytes: Mutex::new(bytes), faults: Mutex::default(), changed: Condvar::new() };
         let store = Arc::new(store);
         let claim = StateFolder::<RedcapAttachment>::open(&folder.join("faulty")).unwrap().claim(None).unwrap();
         let mut exposed = Exposed::new(&claim);
-        let shape = Shape {
+        let shape = BlockDeviceSpec {
             name: "faulty",
             via: Via::Loop,
             depth: 32,

@@ -1,30 +1,31 @@
-//! [`Newcomers`]: notices that the load has changed, as other processes are at work.
+//! [`NewProcesses`]: notices by its new processes that the load has changed.
 
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// So long after the last process has come, the load is what it will be.
+/// The load counts as settled this long after the last new process.
 const SETTLED: Duration = Duration::from_secs(1);
-/// The least requests that show it.
+/// The least requests of a settled load.
 const ENOUGH: u64 = 64;
 /// The most processes that are remembered.
 const MOST: usize = 1 << 16;
 
-/// The processes at work. When others come, the next check need not wait for its time: what the load was before tells
-/// nothing of what it is.
+/// The known processes. When new ones come, the next check need not wait for the end of the interval: the earlier load
+/// says nothing about the present one.
 #[derive(Debug, Default)]
-pub(super) struct Newcomers {
+pub(super) struct NewProcesses {
     known: HashSet<ProcessId>,
-    /// When the last one came, by this clock; and its first request, or its start, by that of the requests.
+    /// When the last new process came, by this clock; and when it started or issued its first request, by the clock of
+    /// the requests.
     last: Option<(Instant, Nanos)>,
-    /// The requests that completed since.
+    /// The requests that completed since then.
     requests: u64,
 }
 
-impl Newcomers {
-    /// Looks at `records`, which have just completed.
+impl NewProcesses {
+    /// Takes in `records`, which have just completed.
     pub(super) fn look(&mut self, records: &[TraceRecord], now: Instant) {
         for record in records {
             self.requests += 1;
@@ -37,13 +38,14 @@ impl Newcomers {
         }
     }
 
-    /// When the load that is now began, on the clock of the requests, if others have come and enough is known of it.
+    /// When the present load began, on the clock of the requests; `None` unless new processes have come and the load
+    /// has settled.
     pub(super) fn settled(&self, now: Instant) -> Option<Nanos> {
         let (at, came) = self.last?;
         (now.saturating_duration_since(at) >= SETTLED && self.requests >= ENOUGH).then_some(came)
     }
 
-    /// The capture was paused, and begins anew at `now`: what came before is not there to be tried.
+    /// Notes that a paused capture resumes at `now`: no earlier requests can be tried.
     pub(super) fn resumed(&mut self, now: Instant) {
         if let Some((at, _)) = &mut self.last {
             *at = now;
@@ -51,7 +53,7 @@ impl Newcomers {
         self.requests = 0;
     }
 
-    /// A check has been made on `records`: only their processes are known from now on.
+    /// Notes a check of `records`: from now on, only their processes are known.
     pub(super) fn checked(&mut self, records: &[TraceRecord]) {
         self.known = records.iter().filter_map(|r| r.process).collect();
         self.last = None;
@@ -64,7 +66,7 @@ mod tests {
     use iopilot_block::{Lba, Op, Sectors};
 
     #[test]
-    fn a_load_of_others_is_noticed_once_all_have_come() {
+    fn a_load_of_new_processes_is_noticed_once_all_have_come() {
         let began = Instant::now();
         let at = |ms| began + Duration::from_millis(ms);
         let of = |process: u32, ms: u64| {
@@ -76,7 +78,7 @@ mod tests {
                 40
             ]
         };
-        let mut newcomers = Newcomers::default();
+        let mut newcomers = NewProcesses::default();
         newcomers.look(&of(1, 0), at(0));
         newcomers.look(&of(1, 900), at(900));
         assert_eq!(newcomers.settled(at(999)), None);

@@ -1,37 +1,37 @@
-//! [`Rig`]: the virtual disk on which the candidates are tried.
+//! [`TrialRunner`]: simulates the candidates on a model of the disk.
 
-use crate::candidate::Candidate;
+use crate::candidate::TrialCandidate;
 use crate::coming_and_going::{ended, settled};
 use crate::extended::ExtendedTrial;
 use crate::objective::{Costing, Objective};
 use crate::replay_trial::{ReplayTrial, from_zero};
 use crate::tag_waits::{InFlight, depth_of_full_device, inserted_when_issued, slept};
+use crate::trial::{Trial, Tried};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_device::Device;
-use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
+use iopilot_redcap::{Algorithm, RedcapSpec};
 use iopilot_sched::{Lineage, SchedulerSpec};
-use iopilot_sim::{RunConfig, RunReport, SimError};
+use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::{Dependencies, TraceRecord};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-/// The virtual disk. Every candidate starts on it as the scheduler in use left it at the last check: with the same cache
-/// content and the same arm position.
+/// Runs trials on a simulated disk. Every candidate starts from the state in which the scheduler in use left the disk
+/// at the last check: the same cache contents and the same arm position.
 ///
-/// Processes that had exited by the end of the window exit in the trial, too, since schedulers stop idling for them. The
-/// others live on.
+/// Processes that had exited by the end of the window exit in the trial, too, since schedulers stop idling for them.
+/// The others live on.
 ///
 /// Candidates start with nothing learned each time. Keeping what they learned would not be more accurate. Between two
 /// windows a candidate would see its processes stop until the last of them has finished, and bfq would remember that.
 #[derive(Clone, Debug)]
-pub struct Rig<D> {
+pub(crate) struct TrialRunner<D> {
     disk: TrialDisk<D>,
     config: RunConfig,
     /// When the last request tried so far completed on the real disk.
     last_completion: Nanos,
-    /// See [`Rig::with_min_requests`].
+    /// See [`TrialRunner::with_min_requests`].
     least: u64,
     /// The requests of the last window, kept for extended trials.
     before: Vec<TraceRecord>,
@@ -41,9 +41,9 @@ pub struct Rig<D> {
     left_out: usize,
     /// Whether the cache of the configuration is in use.
     redcap_active: bool,
-    /// What processes keep in flight.
+    /// How many requests processes keep in flight.
     in_flight: InFlight,
-    /// See [`Rig::tell_lateness`].
+    /// See [`TrialRunner::tell_lateness`].
     lateness: Option<f64>,
     /// For each request that was tried, when it would have arrived, had its process not slept for tags.
     ready: Vec<Nanos>,
@@ -60,24 +60,7 @@ pub(crate) enum TrialMode {
     ShortReplay,
 }
 
-/// The result of a candidate on the requests of a window.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// What happened.
-    pub report: RunReport,
-    /// Its cost by the objective.
-    pub cost: f64,
-    /// The parts of the cost, in the same order for all candidates; `None` where it is not a sum.
-    pub shares: Option<Vec<f64>>,
-    /// How long one round of the window took, in seconds.
-    pub window_s: f64,
-    /// The requests that the disk served, in order of arrival; empty where they were not asked for.
-    pub(crate) disk: Vec<TraceRecord>,
-    /// What its cache held at the end, where it had one.
-    pub(crate) contents: Option<Arc<Contents>>,
-}
-
-/// A virtual disk from one trial to the next.
+/// A simulated disk from one trial to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct TrialDisk<D> {
     pub(crate) device: D,
@@ -86,18 +69,15 @@ pub(crate) struct TrialDisk<D> {
 }
 
 impl<D> TrialDisk<D> {
-    /// One that has served nothing yet.
+    /// A disk that has served nothing yet.
     pub(crate) const fn new(device: D) -> Self {
         Self { device, clock: Nanos::ZERO }
     }
 }
 
-/// A trial, and the disk and the time after it.
-pub(crate) type Tried<D> = Result<(Trial, D, Nanos), SimError>;
-
-impl<D: Device + Clone + Send + Sync> Rig<D> {
+impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
     /// A disk that has served nothing yet.
-    pub fn new(device: D, config: &RunConfig) -> Self {
+    pub(crate) fn new(device: D, config: &RunConfig) -> Self {
         let config = RunConfig { log: false, outcomes: true, ..config.clone() };
         Self {
             disk: TrialDisk::new(device),
@@ -115,11 +95,11 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         }
     }
 
-    /// Makes trials at least `least` requests long. In a shorter window the processes go on as they did, and the second half
-    /// of the trial counts. If processes started in the first half of the window, the part after that is tried so. If they
-    /// started later, or exited, the window is replayed once.
+    /// Makes trials at least `least` requests long. In a shorter window the processes go on as they did, and the second
+    /// half of the trial counts. If processes started in the first half of the window, the part after that is tried in
+    /// this way. If they started later, or exited, the window is replayed once.
     #[must_use]
-    pub fn with_min_requests(self, least: u64) -> Self {
+    pub(crate) fn with_min_requests(self, least: u64) -> Self {
         Self { least, ..self }
     }
 
@@ -128,15 +108,15 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         self.mode
     }
 
-    /// Notes how many requests processes keep in flight, as an observer of them says. That counts where the scheduler in use
-    /// lets them sleep for the device's tags.
-    pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
+    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler
+    /// in use lets them sleep for the device's tags.
+    pub(crate) fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
         self.in_flight.tell(in_flight);
     }
 
-    /// Notes how late time-limited requests have been: of their responses, the share for which somebody waited. `None` where
-    /// that is not known: then one half counts.
-    pub fn tell_lateness(&mut self, lateness: Option<f64>) {
+    /// Notes how late time-limited requests have been: the share of their responses for which a process waited. `None`
+    /// keeps the last known share; before there is one, one half counts.
+    pub(crate) fn tell_lateness(&mut self, lateness: Option<f64>) {
         self.lateness = lateness.or(self.lateness);
     }
 
@@ -145,9 +125,9 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Costing { lateness: self.lateness.unwrap_or(usual.lateness), ..usual }
     }
 
-    /// Notes whether the cache above the block layer is in use ([`RunConfig::redcap`]). Trials have it as it is then, for as long
-    /// as they last: they begin with an empty one that stays on, or with none.
-    pub fn tell_redcap_active(&mut self, active: bool) {
+    /// Notes whether the cache above the block layer is in use ([`RunConfig::redcap`]). Trials then run with an empty
+    /// cache that stays on, or without one.
+    pub(crate) fn tell_redcap_active(&mut self, active: bool) {
         self.redcap_active = active;
     }
 
@@ -161,8 +141,8 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         self.config.redcap.as_ref().filter(|_| self.redcap_active).map(always)
     }
 
-    /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was replayed
-    /// once, a request that arrived before it counts from the start of the window.
+    /// The measured cost of `records`, the last window, to be compared with the cost of its trials. If the window was
+    /// replayed once, a request that arrived before it counts from the start of the window.
     pub(crate) fn measured(&self, records: &[TraceRecord], objective: Objective) -> Option<f64> {
         let costing = self.costing(objective);
         let tried = &records[self.left_out.min(records.len())..];
@@ -179,24 +159,24 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         }
     }
 
-    /// The virtual disk, to learn in place; its cache and its arm position stay.
-    pub fn device_mut(&mut self) -> &mut D {
+    /// The simulated disk, so that it can learn in place. Its cache and its arm position stay.
+    pub(crate) fn device_mut(&mut self) -> &mut D {
         &mut self.disk.device
     }
 
-    /// Replaces the virtual disk by one that has served nothing yet.
-    pub fn replace(&mut self, device: D) {
+    /// Replaces the simulated disk by one that has served nothing yet.
+    pub(crate) fn replace(&mut self, device: D) {
         self.disk = TrialDisk::new(device);
     }
 
-    /// Tries each candidate on `records`, in order of arrival, with `pending` requests under way after them. Processes wait
-    /// for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). Runs in parallel on rayon's threads;
-    /// the result does not depend on their number.
+    /// Tries each candidate on `records`, in order of arrival, with `pending` requests in flight after them. Processes
+    /// wait for what they waited for, and think as long as they thought (GF 4.3.3 and 4.4.1). Runs in parallel on
+    /// rayon's threads; the result does not depend on their number.
     ///
     /// # Errors
-    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck. The virtual
-    /// disk is then as before.
-    pub fn try_all(
+    /// Where the dependencies of the records cannot be inferred, a setting is not accepted, or a run gets stuck. The
+    /// simulated disk is then unchanged.
+    pub(crate) fn try_all(
         &mut self,
         records: &[TraceRecord],
         pending: usize,
@@ -205,19 +185,19 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
         let redcap = self.redcap_in_use();
-        let candidates: Vec<_> = candidates.iter().map(|c| Candidate::new(c.clone(), redcap.clone())).collect();
+        let candidates: Vec<_> = candidates.iter().map(|c| TrialCandidate::new(c.clone(), redcap.clone())).collect();
         self.try_candidates(records, pending, &candidates, current, objective)
     }
 
-    /// As [`Rig::try_all`], where candidates also differ in what is above the scheduler.
+    /// As [`TrialRunner::try_all`], where candidates also differ in the cache above the scheduler.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
+    /// As [`TrialRunner::try_all`].
     pub(crate) fn try_candidates(
         &mut self,
         records: &[TraceRecord],
         pending: usize,
-        candidates: &[Candidate],
+        candidates: &[TrialCandidate],
         current: usize,
         objective: Objective,
     ) -> Result<Vec<Trial>, SimError> {
@@ -229,17 +209,17 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
         Ok(tried.into_iter().map(|(trial, _)| trial).collect())
     }
 
-    /// As [`Rig::try_candidates`], each on a disk of its own: those in `disks`, as its last trial has left them. Returns them as they are
-    /// after the trial.
+    /// As [`TrialRunner::try_candidates`], with a disk for each candidate: `disks`, as their last trials left them.
+    /// Returns each trial with its disk.
     ///
     /// # Errors
-    /// As [`Rig::try_all`].
+    /// As [`TrialRunner::try_all`].
     pub(crate) fn try_on(
         &mut self,
         disks: &[TrialDisk<D>],
         records: &[TraceRecord],
         pending: usize,
-        candidates: &[Candidate],
+        candidates: &[TrialCandidate],
         current: usize,
         objective: Objective,
     ) -> Result<Vec<(Trial, TrialDisk<D>)>, SimError> {
@@ -269,7 +249,7 @@ impl<D: Device + Clone + Send + Sync> Rig<D> {
             slept
         };
         let gone = ended(records);
-        // If the real disk was idle between two windows, so is the virtual one.
+        // If the real disk was idle between two windows, so is the simulated one.
         let idle = Nanos(first.arrival.0.saturating_sub(self.last_completion.0));
         let since = self.last_completion.max(first.arrival);
         let least = usize::try_from(self.least).unwrap_or(usize::MAX);
@@ -336,7 +316,7 @@ mod tests {
     #[test]
     fn an_idle_disk_is_not_unsettled() {
         let disk = iopilot_device::ConstantDevice::simple(1 << 20, 1, Nanos::from_millis(1), 0.0);
-        let mut rig = Rig::new(disk, &RunConfig::default()).with_min_requests(8000);
+        let mut runner = TrialRunner::new(disk, &RunConfig::default()).with_min_requests(8000);
         let candidates = [SchedulerSpec::parse("none").unwrap()];
         let record = |process, arrival, born| TraceRecord {
             process: Some(ProcessId(process)),
@@ -345,9 +325,9 @@ mod tests {
             ..TraceRecord::new(Nanos(arrival), Op::Read, Lba(0), Sectors(8))
         };
         let records = [record(6, 5, None), record(7, 40, Some(Nanos(39)))];
-        rig.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
-        assert_eq!(rig.mode(), TrialMode::ShortReplay, "a process came");
-        rig.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
-        assert_eq!(rig.mode(), TrialMode::Replay);
+        runner.try_all(&records, 0, &candidates, 0, Objective::ServiceTime).unwrap();
+        assert_eq!(runner.mode(), TrialMode::ShortReplay, "a process came");
+        runner.try_all(&[], 0, &candidates, 0, Objective::ServiceTime).unwrap();
+        assert_eq!(runner.mode(), TrialMode::Replay);
     }
 }

@@ -1,37 +1,38 @@
-//! [`Sequence`]: what comes in any order, in the order of its numbers.
+//! [`ReorderBuffer`]: puts numbered items in order.
 
 use std::collections::VecDeque;
 
-/// A number this far ahead of the one awaited is no number.
+/// A number this far ahead of the awaited one is invalid.
 const FURTHEST: u64 = 1 << 22;
 
-/// What has come of a number.
+/// The state of a number.
 #[derive(Debug)]
 enum Place<T> {
     /// Nothing yet.
     Awaited,
-    /// That nothing will.
+    /// No item has this number.
     Void,
     Here(T),
 }
 
-/// What waits for those with lower numbers. Numbers count from 0, and each is to come once.
+/// Holds items until those with lower numbers have come. Numbers count from 0, and each comes once.
 #[derive(Debug)]
-pub(super) struct Sequence<T> {
-    /// The number of the front one.
+pub(super) struct ReorderBuffer<T> {
+    /// The number of the front item.
     first: u64,
     waiting: VecDeque<Place<T>>,
     skipped: u64,
 }
 
-impl<T> Default for Sequence<T> {
+impl<T> Default for ReorderBuffer<T> {
     fn default() -> Self {
         Self { first: 0, waiting: VecDeque::new(), skipped: 0 }
     }
 }
 
-impl<T> Sequence<T> {
-    /// Takes in what has this number, or that nothing has it. `false` where that comes too late, or cannot be.
+impl<T> ReorderBuffer<T> {
+    /// Takes the item with this number; `None` says that no item has it. Returns false if the number is late, repeated
+    /// or invalid.
     pub(super) fn put(&mut self, number: u64, what: Option<T>) -> bool {
         let Some(at) = number.checked_sub(self.first).filter(|&at| at < FURTHEST) else { return false };
         let at = at as usize;
@@ -45,7 +46,7 @@ impl<T> Sequence<T> {
         free
     }
 
-    /// The next in order, if it is there.
+    /// The next item in order, if it has come.
     pub(super) fn next(&mut self) -> Option<T> {
         while !matches!(self.waiting.front()?, Place::Awaited) {
             self.first += 1;
@@ -56,12 +57,13 @@ impl<T> Sequence<T> {
         None
     }
 
-    /// Numbers from the one awaited to the last that came.
+    /// How many numbers there are from the awaited one to the last that came.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// No longer waits for those before the next one that is there, if `enough` holds of it; whether there were any.
+    /// Gives up the numbers before the next item that has come, if `enough` holds for that item. Returns whether it
+    /// gave up any.
     pub(super) fn skip_where(&mut self, enough: impl Fn(&T) -> bool) -> bool {
         let here = self.waiting.iter().position(|place| match place {
             Place::Here(_) => true,
@@ -77,7 +79,7 @@ impl<T> Sequence<T> {
         true
     }
 
-    /// Waits for nothing below `number`; what is there of it is to have been taken.
+    /// Gives up all numbers below `number`. Items that have come must have been taken before.
     pub(super) fn begin_at(&mut self, number: u64) {
         let below = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let gone = self.waiting.drain(..below.min(self.waiting.len()));
@@ -86,7 +88,7 @@ impl<T> Sequence<T> {
         self.first += below as u64;
     }
 
-    /// How many were no longer waited for.
+    /// How many numbers were given up.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -97,13 +99,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn all(sequence: &mut Sequence<u64>) -> Vec<u64> {
+    fn all(sequence: &mut ReorderBuffer<u64>) -> Vec<u64> {
         std::iter::from_fn(|| sequence.next()).collect()
     }
 
     #[test]
-    fn hands_out_in_order_what_comes_in_any() {
-        let mut s = Sequence::default();
+    fn items_that_come_in_any_order_leave_in_order() {
+        let mut s = ReorderBuffer::default();
         assert!(s.put(2, Some(20)) && s.put(1, None));
         assert!(all(&mut s).is_empty());
         assert!(s.put(0, Some(0)));
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn one_that_never_comes_does_not_hold_up_the_others_for_ever() {
-        let mut s = Sequence::default();
+        let mut s = ReorderBuffer::default();
         s.put(3, Some(30));
         s.put(2, None);
         s.put(6, Some(60));
@@ -131,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_expected_is_not_waited_for() {
-        let mut s = Sequence::default();
+    fn numbers_that_are_given_up_hold_nothing_up() {
+        let mut s = ReorderBuffer::default();
         s.put(1, Some(10));
         s.put(2, None);
         s.begin_at(5);
@@ -143,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_takes_no_memory() {
-        let mut s = Sequence::default();
+    fn an_invalid_number_takes_no_memory() {
+        let mut s = ReorderBuffer::default();
         assert!(!s.put(u64::MAX, Some(0)) && !s.put(FURTHEST, Some(0)));
         assert_eq!(s.waiting.len(), 0);
     }
@@ -152,7 +154,7 @@ mod tests {
     proptest! {
         #[test]
         fn all_come_once_and_in_order(order in Just((0u64..300).collect::<Vec<_>>()).prop_shuffle()) {
-            let (mut s, mut out) = (Sequence::default(), Vec::new());
+            let (mut s, mut out) = (ReorderBuffer::default(), Vec::new());
             for number in order {
                 prop_assert!(s.put(number, (number % 7 != 0).then_some(number)));
                 out.extend(all(&mut s));

@@ -1,17 +1,17 @@
-//! [`Watch`]: the thread that captures the requests of a disk and changes its scheduler.
+//! [`AutopilotLoop`]: the thread that captures the requests of a disk and changes its scheduler.
 
 mod decisions;
 
 use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
-use super::newcomers::Newcomers;
-use crate::dads::audit::{Audit, Event};
+use super::new_processes::NewProcesses;
+use crate::dads::audit::{Audit, AuditEvent};
 use crate::dads::candidate_set::CandidateSet;
 use crate::dads::load::LoadMeter;
 use crate::dads::pilot_thread::{CheckResult, PilotCommand, Simulators};
 use crate::dads::process_queues::ProcessQueues;
 use crate::dads::status::Shared;
-use crate::dads::window::Window;
+use crate::dads::window::RequestWindow;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
 use iopilot_block::{Lba, Nanos};
 use iopilot_sched::NO_SCHEDULER;
@@ -26,21 +26,21 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same for an idle disk.
 const QUIET: Duration = Duration::from_millis(500);
-/// From one check to the next while the model learns, at most.
+/// The longest time between two checks while the model learns.
 const LEARNING: Duration = Duration::from_secs(1);
 /// How often the load is shown.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The receivers of a disk's events.
+/// Where a disk's events go: the audit file, and the status for failures.
 #[derive(Clone, Copy)]
-pub(super) struct Log<'a> {
+pub(super) struct EventSink<'a> {
     pub(super) name: &'a str,
     pub(super) shared: &'a Shared,
     pub(super) audit: &'a Audit,
 }
 
-impl Log<'_> {
-    pub(super) fn tell(&self, event: &Event) {
+impl EventSink<'_> {
+    pub(super) fn tell(&self, event: &AuditEvent) {
         // A full disk must not end the flight; the status counts the failures.
         if self.audit.write(self.name, event).is_err() {
             self.shared.with(|s| s.audit_failures += 1);
@@ -49,7 +49,7 @@ impl Log<'_> {
 }
 
 /// The thread that captures the requests of a disk and changes its scheduler.
-pub(super) struct Watch<'a> {
+pub(super) struct AutopilotLoop<'a> {
     pub(super) options: &'a FlightOptions,
     pub(super) queue: &'a BlockQueue,
     pub(super) candidate_set: CandidateSet,
@@ -61,41 +61,41 @@ pub(super) struct Watch<'a> {
     pub(super) learned: Option<LearnedDisk>,
     /// What processes keep in flight, where the scheduler in use hides that.
     pub(super) queues: ProcessQueues,
-    /// Whether other processes are at work than at the last check.
-    pub(super) newcomers: Newcomers,
+    /// Whether new processes have come since the last check.
+    pub(super) newcomers: NewProcesses,
     /// When the learned model was last saved.
     pub(super) saved: Instant,
     pub(super) commands: Sender<PilotCommand>,
     pub(super) results: Receiver<CheckResult>,
-    pub(super) log: Log<'a>,
+    pub(super) log: EventSink<'a>,
     /// Sectors of the model.
     pub(super) capacity: u64,
     /// The load of the last second, and that since the last check.
     pub(super) second: LoadMeter,
     pub(super) interval: LoadMeter,
     /// What completed since the last check.
-    pub(super) window: Window,
+    pub(super) window: RequestWindow,
     /// When the capture runs.
     pub(super) pauses: CapturePauses,
     /// When the capture was last paused, and the kernel's counters of that time.
     pub(super) left: (Instant, Traffic),
-    /// Requests under way at the last poll.
+    /// Requests in flight at the last poll.
     pub(super) inside: usize,
     pub(super) fresh: Vec<TraceRecord>,
-    /// Requests that arrived before were not served by the scheduler in use.
+    /// Requests that arrived before this were not served by the scheduler in use.
     pub(super) not_before: Nanos,
     pub(super) lost: u64,
-    /// Since when a check is under way.
+    /// When the running check began.
     pub(super) thinking: Option<Instant>,
     /// The threads that simulate.
     pub(super) simulators: Simulators,
     pub(super) standing_by: bool,
 }
 
-impl Watch<'_> {
+impl AutopilotLoop<'_> {
     pub(super) fn begin(&self) {
         let status = self.log.shared.with(|s| s.clone());
-        self.log.tell(&Event::Start {
+        self.log.tell(&AuditEvent::Start {
             scheduler: status.scheduler,
             tunables: status.tunables,
             candidates: status.candidates,
@@ -124,7 +124,7 @@ impl Watch<'_> {
             } else if self.pauses.has_enough() && self.pauses.pause_until_needed(now, due) {
                 self.pause_capture(now)?;
             }
-            // Another load need not wait for its turn: it is tried once all its processes are at work.
+            // A changed load does not wait for the end of the interval: it is tried once all its processes are at work.
             let changed = self.newcomers.settled(now).filter(|_| now < due && self.pauses.paused_until().is_none());
             if self.thinking.is_none() && (changed.is_some() || now >= due && self.window_is_complete(now)?) {
                 if let Some(began) = changed {
@@ -133,7 +133,7 @@ impl Watch<'_> {
                 self.newcomers.checked(self.window.records());
                 self.check_for_others()?;
                 let learning = self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
-                // The interval starts at the check, like the window. A disk that is at work is soon known well enough.
+                // The interval starts at the check, like the window. The model of a busy disk has soon learned enough.
                 due = now + if learning { self.options.interval.min(LEARNING) } else { self.options.interval };
                 if self.pauses.paused_until().is_none() {
                     self.pauses.restart(now);
@@ -149,8 +149,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Whether a check at `now` has its whole window. If more requests come than a check tries, the capture is paused first, and
-    /// the check waits shortly for requests under way.
+    /// Whether a check at `now` has its whole window. If more requests come than a check tries, the capture is paused
+    /// first, and the check waits shortly for requests in flight.
     fn window_is_complete(&mut self, now: Instant) -> Result<bool, LiveError> {
         if self.pauses.paused_until().is_some() {
             return Ok(self.capture.is_paused());
@@ -176,7 +176,7 @@ impl Watch<'_> {
         self.log.shared.with(|s| {
             s.requests += requests;
             s.bytes += bytes;
-            s.away_s += (now - since).as_secs_f64();
+            s.counted_only_s += (now - since).as_secs_f64();
         });
         self.window.leave_out(requests);
         self.second.add_unseen(requests);
@@ -187,7 +187,7 @@ impl Watch<'_> {
 
     fn resume_capture(&mut self) -> Result<(), LiveError> {
         self.count_unseen()?;
-        // A window must be without gaps.
+        // A window must have no gaps.
         self.window.forget();
         self.newcomers.resumed(Instant::now());
         if let Some(learned) = &mut self.learned {

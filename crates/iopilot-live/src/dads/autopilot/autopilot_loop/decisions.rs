@@ -1,28 +1,28 @@
-//! What [`Watch`] does at a check: has candidates tried, and carries out what was decided.
+//! The checks of [`AutopilotLoop`]: passes windows to the pilot, and carries out its decisions.
 
-use super::Watch;
-use crate::dads::audit::Event;
+use super::AutopilotLoop;
+use crate::dads::audit::AuditEvent;
 use crate::dads::pilot_thread::{CheckResult, PilotCommand};
 use crate::dads::status::Phase;
 use crate::learned::most_at_disk;
 use crate::{LearnedDisk, LiveError, QueueState};
 use iopilot_block::Nanos;
-use iopilot_dads::{Check, Reason};
+use iopilot_dads::{DecisionReason, SchedulerCheck};
 use std::time::{Duration, Instant};
 
 /// How often the learned model is saved.
 const SAVED_EVERY: Duration = Duration::from_secs(300);
 
-/// Of a window of requests, the share that may be lost.
+/// The share of a window's requests that may be lost.
 const LOSS: f64 = 0.01;
 
-/// Whether a window of so many requests shows what the disk did, though events were lost. The kernel may leave out a completion
-/// now and then (docs/lab/capture-cost.md); an overflowing buffer loses many events at once.
+/// Whether a window of `requests` requests shows what the disk did, although `lost` events were lost. The kernel may
+/// leave out a completion now and then (docs/lab/capture-cost.md); an overflowing buffer loses many events at once.
 fn is_trusted(lost: u64, requests: usize) -> bool {
     lost as f64 <= LOSS * requests as f64
 }
 
-impl Watch<'_> {
+impl AutopilotLoop<'_> {
     /// Checks whether somebody else changed the scheduler or a tunable.
     pub(super) fn check_for_others(&mut self) -> Result<(), LiveError> {
         // The queue of a loop device or of a removable drive outlives its medium.
@@ -35,7 +35,7 @@ impl Watch<'_> {
         }
         let candidate = self.candidate_set.position(&state);
         let scheduler = state.scheduler.clone();
-        self.log.tell(&Event::ChangedByOthers { scheduler, candidate: candidate.is_some() });
+        self.log.tell(&AuditEvent::ChangedByOthers { scheduler, candidate: candidate.is_some() });
         self.standing_by = candidate.is_none();
         self.window.clear();
         if let Some(which) = candidate {
@@ -60,12 +60,12 @@ impl Watch<'_> {
     pub(in crate::dads::autopilot) fn save(&mut self) {
         self.saved = Instant::now();
         if let Some(Err(e)) = self.learned.as_mut().map(LearnedDisk::save) {
-            self.log.tell(&Event::Failed { why: format!("writing down what was learned: {e}") });
+            self.log.tell(&AuditEvent::Failed { why: format!("saving the learned model: {e}") });
         }
     }
 
-    /// Has the window checked, unless there is a reason to skip it. Returns whether the reason is that the model is about to
-    /// learn enough.
+    /// Passes the window to the pilot, unless there is a reason to skip the check. Returns whether the check was
+    /// skipped while the model still learns.
     pub(super) fn check(&mut self, at: Nanos) -> bool {
         self.learn();
         let all_lost = self.capture.lost_events();
@@ -73,7 +73,7 @@ impl Watch<'_> {
         let trusted = is_trusted(lost, self.window.records().len());
         let skip = match trusted {
             _ if self.standing_by => Some("the scheduler in use is no candidate".to_owned()),
-            true => self.learned.as_ref().and_then(LearnedDisk::lacks),
+            true => self.learned.as_ref().and_then(LearnedDisk::why_incomplete),
             false => Some(format!("{lost} events were lost: what was captured is not to be trusted")),
         };
         let learning = !self.standing_by && trusted && !self.window.is_empty();
@@ -81,7 +81,7 @@ impl Watch<'_> {
         if let Some(why) = skip {
             self.window.clear();
             self.log.shared.with(|s| s.skipped(&why));
-            self.log.tell(&Event::Skipped { why });
+            self.log.tell(&AuditEvent::Skipped { why });
             return learning;
         }
         let pending = self.inside;
@@ -108,7 +108,7 @@ impl Watch<'_> {
         let check = match result.check {
             Ok(check) => check,
             Err(e) => {
-                self.log.tell(&Event::Failed { why: format!("a check: {e}") });
+                self.log.tell(&AuditEvent::Failed { why: format!("a check: {e}") });
                 return Ok(());
             }
         };
@@ -123,14 +123,19 @@ impl Watch<'_> {
             false => None,
         };
         // Checks of an idle disk would only fill the audit file.
-        if check.reason != Reason::Idle {
-            self.log.tell(&Event::Check { carried_out: change_s.is_some(), check, simulated_in_s: took, change_s });
+        if check.reason != DecisionReason::Idle {
+            self.log.tell(&AuditEvent::Check {
+                carried_out: change_s.is_some(),
+                check,
+                simulated_in_s: took,
+                change_s,
+            });
         }
         Ok(())
     }
 
     /// Changes or reinstalls the scheduler. Returns how many seconds that took; `None` if the kernel refused.
-    fn change(&mut self, check: &Check) -> Result<Option<f64>, LiveError> {
+    fn change(&mut self, check: &SchedulerCheck) -> Result<Option<f64>, LiveError> {
         let to = self.candidate_set.candidates.iter().position(|c| c.to_string() == check.decision);
         let Some(to) = to else { return Ok(None) };
         // A change that somebody else made during the trials takes precedence.
@@ -153,7 +158,7 @@ impl Watch<'_> {
             Ok(()) => {}
             Err(e @ LiveError::Unplugged(_)) => return Err(e),
             Err(e) => {
-                self.log.tell(&Event::Failed { why: format!("changing to {}: {e}", check.decision) });
+                self.log.tell(&AuditEvent::Failed { why: format!("changing to {}: {e}", check.decision) });
                 self.queue.restore(&self.expected)?;
                 self.send(PilotCommand::Declined);
                 if !renews {
@@ -166,7 +171,7 @@ impl Watch<'_> {
         if !renews {
             self.send(PilotCommand::Changed { pending, took: Nanos(took.as_nanos() as u64) });
         }
-        // Requests under way during the change say nothing about either scheduler.
+        // Requests in flight during the change say nothing about either scheduler.
         self.collect()?;
         if self.pauses.paused_until().is_some() {
             self.count_unseen()?;
@@ -182,13 +187,14 @@ impl Watch<'_> {
                 return;
             }
             s.changes += 1;
-            s.taken_back += u64::from(matches!(check.reason, Reason::Undelivered { .. }));
+            s.taken_back += u64::from(matches!(check.reason, DecisionReason::Undelivered { .. }));
             // The check holds the outcome of the change before; that of this one is not known yet.
             let promised = match check.reason {
-                Reason::Better { gain } => Some(100.0 * gain),
+                DecisionReason::Better { gain } => Some(100.0 * gain),
                 _ => None,
             };
-            let change = Check { predicted_gain_percent: promised, measured_gain_percent: None, ..check.clone() };
+            let change =
+                SchedulerCheck { predicted_gain_percent: promised, measured_gain_percent: None, ..check.clone() };
             s.last_change = Some(change);
         });
         Ok(Some(took.as_secs_f64()))
