@@ -10,4 +10,4 @@ mod verdict;
 pub use comparison::{Comparison, Verdict, compare, comparison};
 pub use models::{ModelComparison, ModelRun, WorkloadModel, compare_models, traced};
 pub use predict::{Candidates, Runner, predict, replays_of};
-pub use self_replay::{LARGEST_ERROR_PERCENT, Measured, SelfReplay};
+pub use self_replay::{LARGEST_ERROR_PERCENT, MeasuredReplay, SelfReplay};

@@ -17,9 +17,9 @@ pub struct SelfReplay {
     /// The scheduler with its settings, as on the command line.
     pub scheduler: String,
     /// What was measured.
-    pub recorded: Measured,
+    pub recorded: MeasuredReplay,
     /// What the model gives.
-    pub replayed: Measured,
+    pub replayed: MeasuredReplay,
     /// How far the model's elapsed time is off, in percent of the recorded.
     pub elapsed_error_percent: f64,
     /// How far the model's waiting is off, or its mean response time where no process waits, in percent of the recorded.
@@ -28,7 +28,7 @@ pub struct SelfReplay {
 
 /// The times of a recording, or of its replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Measured {
+pub struct MeasuredReplay {
     /// From the first arrival to the last completion, in seconds.
     pub elapsed_s: f64,
     /// Mean time from arrival to completion, in milliseconds.
@@ -54,19 +54,19 @@ impl SelfReplay {
         let scheduler = SchedulerSpec::parse(&system.scheduler_spec(defaults))
             .or_else(|_| SchedulerSpec::parse(&system.scheduler))
             .ok()?;
-        let recorded = Measured {
+        let recorded = MeasuredReplay {
             elapsed_s: observed.elapsed_s,
             response_ms_mean: observed.response_ms_mean,
             wait_ms_mean: observed.wait_ms_mean,
         };
         Some(simulate(machine, workload, &scheduler, options, progress).map(|run| {
-            let replayed = Measured {
+            let replayed = MeasuredReplay {
                 elapsed_s: run.elapsed_s,
                 response_ms_mean: run.response_ms.mean,
                 wait_ms_mean: run.wait_ms_mean,
             };
             let waits = recorded.wait_ms_mean > 0.0;
-            let wait = |m: &Measured| if waits { m.wait_ms_mean } else { m.response_ms_mean };
+            let wait = |m: &MeasuredReplay| if waits { m.wait_ms_mean } else { m.response_ms_mean };
             Self {
                 workload: workload.summary(options.seed).name,
                 scheduler: run.scheduler,

@@ -1,4 +1,4 @@
-//! `rig`: a REDCAP cache that is turned on and off by trials in virtual time, as the autopilot changes schedulers (GF ch. 5).
+//! `adaptive`: a REDCAP cache that is turned on and off by trials in virtual time, as the autopilot changes schedulers (GF ch. 5).
 
 use crate::redcap_pilot::RedcapPilot;
 use iopilot_block::{Nanos, Op};
@@ -74,7 +74,7 @@ where
     Ok(report)
 }
 
-/// As [`iopilot_sim::simulate`], also where the machine has a cache with the algorithm `rig`. The model of its trials is the
+/// As [`iopilot_sim::simulate`], also where the machine has a cache with the algorithm `adaptive`. The model of its trials is the
 /// machine's own device.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub fn simulate(
     options: &RunOptions,
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
-    let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) else {
+    let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) else {
         return simulate_alone(machine, workload, scheduler, options, progress);
     };
     let config = machine.run_config(&RunOptions { log: true, ..options.clone() });

@@ -45,7 +45,7 @@ pub struct RedcapOptions {
     pub lower: PathBuf,
     /// The cache.
     pub spec: RedcapSpec,
-    /// The model of the disk for `rig`.
+    /// The model of the disk for `adaptive`.
     pub model: RedcapModel,
     /// The driver of the block device above.
     pub via: Via,

@@ -1,16 +1,16 @@
 //! [`Ada`]: the activation–deactivation algorithm of a cache.
 
-use crate::check::Verdict;
-use crate::comparison::{Comparison, NO_BATCH};
+use crate::check::ActivationVerdict;
+use crate::comparison::{NO_BATCH, ReferenceComparison};
 use crate::estimator::Estimator;
 use crate::records::Original;
-use crate::{Algorithm, RedcapSpec, State, VirtualDisk};
+use crate::{Algorithm, CacheState, RedcapSpec, ReferenceDisk};
 use iopilot_block::Nanos;
 
 /// What decides whether the cache is active.
 #[derive(Clone, Debug)]
 pub(crate) enum Ada<V> {
-    /// Nothing in here: `always`, `never`, `rig`.
+    /// Nothing in here: `always`, `never`, `adaptive`.
     Outside,
     /// `v0`, `v1`, `v2`.
     Estimates {
@@ -18,19 +18,19 @@ pub(crate) enum Ada<V> {
         /// Whether it analyses pending states.
         pending: bool,
     },
-    /// `vd`, `vd-literal`.
-    Compares(Box<Comparison<V>>),
+    /// `vd`, `vd-all-blocks`.
+    Compares(Box<ReferenceComparison<V>>),
 }
 
-impl<V: VirtualDisk> Ada<V> {
+impl<V: ReferenceDisk> Ada<V> {
     pub(crate) fn new(spec: &RedcapSpec, disk: V) -> Self {
         match spec.algorithm {
-            Algorithm::Always | Algorithm::Never | Algorithm::Rig => Self::Outside,
+            Algorithm::Always | Algorithm::Never | Algorithm::Adaptive => Self::Outside,
             Algorithm::V0 | Algorithm::V1 | Algorithm::V2 => {
                 let estimator = Box::new(Estimator::new(spec));
                 Self::Estimates { estimator, pending: spec.algorithm == Algorithm::V2 }
             }
-            Algorithm::Vd | Algorithm::VdLiteral => Self::Compares(Box::new(Comparison::new(spec, disk))),
+            Algorithm::Vd | Algorithm::VdAllBlocks => Self::Compares(Box::new(ReferenceComparison::new(spec, disk))),
         }
     }
 
@@ -39,7 +39,7 @@ impl<V: VirtualDisk> Ada<V> {
         !matches!(self, Self::Outside)
     }
 
-    pub(crate) fn comparison(&mut self) -> Option<&mut Comparison<V>> {
+    pub(crate) fn comparison(&mut self) -> Option<&mut ReferenceComparison<V>> {
         match self {
             Self::Compares(comparison) => Some(comparison),
             _ => None,
@@ -54,17 +54,17 @@ impl<V: VirtualDisk> Ada<V> {
     }
 
     /// A verdict that a new read makes due.
-    pub(crate) fn overdue(&mut self, state: State) -> Option<Verdict> {
+    pub(crate) fn overdue(&mut self, state: CacheState) -> Option<ActivationVerdict> {
         self.comparison().and_then(|comparison| comparison.overdue(state.is_active()))
     }
 
     /// The interval of a new read.
     pub(crate) fn admit(&mut self) -> u32 {
-        self.comparison().map_or(NO_BATCH, Comparison::admit)
+        self.comparison().map_or(NO_BATCH, ReferenceComparison::admit)
     }
 
     /// A read of the present state has ended.
-    pub(crate) fn finished(&mut self, read: &Original, state: State) -> Option<Verdict> {
+    pub(crate) fn finished(&mut self, read: &Original, state: CacheState) -> Option<ActivationVerdict> {
         match self {
             Self::Outside => None,
             Self::Estimates { pending: false, .. } if state.is_pending() => None,
@@ -76,8 +76,8 @@ impl<V: VirtualDisk> Ada<V> {
         }
     }
 
-    /// Runs the virtual disk to `now`.
-    pub(crate) fn advance(&mut self, now: Nanos, state: State) -> Option<Verdict> {
+    /// Runs the reference disk to `now`.
+    pub(crate) fn advance(&mut self, now: Nanos, state: CacheState) -> Option<ActivationVerdict> {
         let comparison = self.comparison()?;
         comparison.advance(now);
         comparison.check(state.is_active())

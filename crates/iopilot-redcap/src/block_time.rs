@@ -1,6 +1,6 @@
 //! [`BlockTime`]: what a block adds to a request of the disk.
 
-use crate::Served;
+use crate::PartTimes;
 use iopilot_block::Nanos;
 
 /// The least time of a block in the latest requests: of those that hardly had to wait for the arm and the medium. It is
@@ -16,7 +16,7 @@ impl Default for BlockTime {
 
 impl BlockTime {
     /// The disk has served a part of `blocks`.
-    pub(crate) fn add(&mut self, served: &Served, blocks: u64) {
+    pub(crate) fn add(&mut self, served: &PartTimes, blocks: u64) {
         let time = served.completed.since(served.dispatched).0 / served.blocks(blocks).max(1);
         if time > 0 {
             self.0 = Nanos(time.min(self.0.0.saturating_add(self.0.0 / 64)));
@@ -34,8 +34,8 @@ mod tests {
     use super::*;
     use iopilot_block::Sectors;
 
-    fn served(took: u64, merged: u32) -> Served {
-        Served { inserted: Nanos(0), dispatched: Nanos(5), completed: Nanos(5 + took), merged: Sectors(merged) }
+    fn served(took: u64, merged: u32) -> PartTimes {
+        PartTimes { inserted: Nanos(0), dispatched: Nanos(5), completed: Nanos(5 + took), merged: Sectors(merged) }
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! [`Check`]: a decision of an algorithm, and what it was made on.
+//! [`ActivationCheck`]: a decision of an algorithm, and what it was made on.
 
-use crate::State;
+use crate::CacheState;
 use iopilot_block::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A decision of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
+pub struct ActivationCheck {
     /// When.
     pub at: Nanos,
     /// How many reads had ended.
@@ -20,9 +20,9 @@ pub struct Check {
     /// Whether the cache was found to be of use.
     pub good: bool,
     /// The state before.
-    pub before: State,
+    pub before: CacheState,
     /// The state after.
-    pub after: State,
+    pub after: CacheState,
 }
 
 /// Checks that are kept.
@@ -30,24 +30,24 @@ const MOST: usize = 4096;
 
 /// The latest checks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Checks(VecDeque<Check>);
+pub(crate) struct Checks(VecDeque<ActivationCheck>);
 
 impl Checks {
-    pub(crate) fn add(&mut self, check: Check) {
+    pub(crate) fn add(&mut self, check: ActivationCheck) {
         if self.0.len() == MOST {
             self.0.pop_front();
         }
         self.0.push_back(check);
     }
 
-    pub(crate) const fn all(&self) -> &VecDeque<Check> {
+    pub(crate) const fn all(&self) -> &VecDeque<ActivationCheck> {
         &self.0
     }
 }
 
 /// What a check says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct ActivationVerdict {
     pub(crate) with_cache: Nanos,
     pub(crate) without_cache: Nanos,
     pub(crate) good: bool,

@@ -1,6 +1,6 @@
-//! [`Comparison`]: `vd` and `vd-literal`, which compare this world with one that a virtual disk serves (GF 3.3).
+//! [`ReferenceComparison`]: `vd` and `vd-all-blocks`, which compare this world with one that a reference disk serves (GF 3.3).
 //!
-//! Active, the virtual disk serves the originals: a system without the cache. Inactive, it serves what the cache would
+//! Active, the reference disk serves the originals: a system without the cache. Inactive, it serves what the cache would
 //! have sent. Each 1000 reads, the cache is active if a block costs less with it: `T_R / B_R < T_N / B_N` (eq. 3.2), or
 //! the same for the sums of each read's ratio (eq. 3.3). Both worlds are compared over the same 1000 reads; the slower may
 //! be one interval behind, then what it has served is taken.
@@ -10,12 +10,12 @@
 
 mod side;
 
-use crate::check::Verdict;
+use crate::check::ActivationVerdict;
 use crate::slab::{NONE, Slab};
 use crate::sums::{Sums, scaled};
-use crate::{Algorithm, Ratio, RedcapSpec, Served, Virtual, VirtualDisk, VirtualDone};
+use crate::{Algorithm, PartTimes, Ratio, RedcapSpec, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, SourceHandle};
-use side::Side;
+use side::IntervalCost;
 
 /// Reads between two checks.
 const INTERVAL: u32 = 1_000;
@@ -23,11 +23,11 @@ const INTERVAL: u32 = 1_000;
 /// The interval of a read that is not compared.
 pub(crate) const NO_BATCH: u32 = u32::MAX;
 
-/// A read in the virtual world.
+/// A read in the reference world.
 #[derive(Clone, Copy, Debug)]
-struct VirtualRead {
+struct ReferenceRead {
     batch: u32,
-    /// Requests in the virtual disk.
+    /// Requests in the reference disk.
     left: u32,
     time: Nanos,
     blocks: u64,
@@ -37,12 +37,12 @@ struct VirtualRead {
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     issued: u32,
-    here: Side,
-    there: Side,
+    here: IntervalCost,
+    there: IntervalCost,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Comparison<V> {
+pub(crate) struct ReferenceComparison<V> {
     disk: V,
     ratio: Ratio,
     /// Whether prefetched blocks count as served.
@@ -53,23 +53,23 @@ pub(crate) struct Comparison<V> {
     last_copies: (Nanos, u64),
     /// Copies since the last change.
     copies: (Nanos, u64),
-    /// Counts how often the virtual world was forgotten: part of the names of virtual requests.
+    /// Counts how often the reference world was forgotten: part of the names of reference requests.
     generation: u32,
-    reads: Slab<VirtualRead>,
+    reads: Slab<ReferenceRead>,
     /// The interval that is compared next, and the one behind it.
     batches: [Batch; 2],
     /// The number of the first.
     oldest: u32,
     congested: bool,
-    done: Vec<VirtualDone>,
+    done: Vec<ReferenceCompletion>,
 }
 
-impl<V: VirtualDisk> Comparison<V> {
+impl<V: ReferenceDisk> ReferenceComparison<V> {
     pub(crate) fn new(spec: &RedcapSpec, disk: V) -> Self {
         Self {
             disk,
             ratio: spec.ratio_or_default(),
-            literal: spec.algorithm == Algorithm::VdLiteral,
+            literal: spec.algorithm == Algorithm::VdAllBlocks,
             copy_time: Nanos::from_millis_f64(spec.copy_us_per_kib * 4.0 / 1e3),
             last_copies: (Nanos::ZERO, 0),
             copies: (Nanos::ZERO, 0),
@@ -90,7 +90,7 @@ impl<V: VirtualDisk> Comparison<V> {
         self.disk.next_event()
     }
 
-    /// Runs the virtual disk to `now`.
+    /// Runs the reference disk to `now`.
     pub(crate) fn advance(&mut self, now: Nanos) {
         // Before the queue is short again, so that congestion is noticed however soon it ends.
         self.takes_requests();
@@ -99,7 +99,7 @@ impl<V: VirtualDisk> Comparison<V> {
         }
         let mut done = std::mem::take(&mut self.done);
         self.disk.advance(now, &mut done);
-        for VirtualDone { handle, wait_and_service, .. } in done.drain(..) {
+        for ReferenceCompletion { handle, wait_and_service, .. } in done.drain(..) {
             let (generation, index) = ((handle.0 >> 32) as u32, handle.0 as u32);
             if generation == self.generation && index != NONE {
                 self.reads[index].time += wait_and_service;
@@ -109,7 +109,7 @@ impl<V: VirtualDisk> Comparison<V> {
         self.done = done;
     }
 
-    /// Whether the virtual disk takes requests. When it no longer does, and when it does again, all is zeroed (GF 3.2.6).
+    /// Whether the reference disk takes requests. When it no longer does, and when it does again, all is zeroed (GF 3.2.6).
     fn takes_requests(&mut self) -> bool {
         let congested = self.disk.is_congested();
         if congested != self.congested {
@@ -119,7 +119,7 @@ impl<V: VirtualDisk> Comparison<V> {
         !congested
     }
 
-    /// Leaves all intervals and virtual requests behind.
+    /// Leaves all intervals and reference requests behind.
     fn forget(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.reads.clear();
@@ -128,7 +128,7 @@ impl<V: VirtualDisk> Comparison<V> {
     }
 
     /// Where both intervals are full, a verdict on the first with what there is of it.
-    pub(crate) fn overdue(&mut self, active: bool) -> Option<Verdict> {
+    pub(crate) fn overdue(&mut self, active: bool) -> Option<ActivationVerdict> {
         self.batches.iter().all(|batch| batch.issued == INTERVAL).then(|| self.decide(active)).flatten()
     }
 
@@ -142,33 +142,33 @@ impl<V: VirtualDisk> Comparison<V> {
         self.oldest + place as u32
     }
 
-    /// An original goes to the virtual disk as it is.
+    /// An original goes to the reference disk as it is.
     pub(crate) fn mirror(&mut self, io: &Arrival, batch: u32, blocks: u64, now: Nanos) {
         if !self.takes_requests() || (io.op == Op::Read && batch == NO_BATCH) {
             return;
         }
         let read = match io.op {
-            Op::Read => self.reads.insert(VirtualRead { batch, left: 1, time: Nanos::ZERO, blocks }),
+            Op::Read => self.reads.insert(ReferenceRead { batch, left: 1, time: Nanos::ZERO, blocks }),
             _ => NONE,
         };
         self.submit(read, io, io.lba, io.sectors, None, now);
     }
 
-    /// A read begins in the virtual world; [`Comparison::virtual_disk`] and [`Comparison::virtual_hit`] add what it does,
-    /// [`Comparison::virtual_end`] closes it. `None` where nothing is compared.
-    pub(crate) fn virtual_begin(&mut self, batch: u32) -> Option<u32> {
-        let read = VirtualRead { batch, left: 1, time: Nanos::ZERO, blocks: 0 };
+    /// A read begins in the reference world; [`ReferenceComparison::reference_disk`] and [`ReferenceComparison::reference_hit`] add what it does,
+    /// [`ReferenceComparison::reference_end`] closes it. `None` where nothing is compared.
+    pub(crate) fn reference_begin(&mut self, batch: u32) -> Option<u32> {
+        let read = ReferenceRead { batch, left: 1, time: Nanos::ZERO, blocks: 0 };
         (batch != NO_BATCH).then(|| self.reads.insert(read))
     }
 
     /// The cache would read sectors from the disk.
-    pub(crate) fn virtual_disk(&mut self, read: u32, io: &Arrival, (lba, sectors): (Lba, Sectors), now: Nanos) {
+    pub(crate) fn reference_disk(&mut self, read: u32, io: &Arrival, (lba, sectors): (Lba, Sectors), now: Nanos) {
         self.reads[read].left += 1;
         self.submit(read, io, lba, sectors, None, now);
     }
 
     /// Blocks would be copied from the cache.
-    pub(crate) fn virtual_hit(&mut self, read: u32, io: &Arrival, blocks: u64, now: Nanos) {
+    pub(crate) fn reference_hit(&mut self, read: u32, io: &Arrival, blocks: u64, now: Nanos) {
         let (time, copied) = self.last_copies;
         let time = if copied > 0 { scaled(time, blocks, copied) } else { self.copy_time * blocks }; // 2.10
         self.reads[read].time += time; // 3.4
@@ -176,15 +176,15 @@ impl<V: VirtualDisk> Comparison<V> {
         self.submit(NONE, io, io.lba, io.sectors, Some(time), now);
     }
 
-    /// All of a read is in the virtual world.
-    pub(crate) fn virtual_end(&mut self, read: u32, sums: &Sums) {
+    /// All of a read is in the reference world.
+    pub(crate) fn reference_end(&mut self, read: u32, sums: &Sums) {
         self.reads[read].blocks = self.served_blocks(sums);
         self.ended(read);
     }
 
     fn submit(&mut self, read: u32, io: &Arrival, lba: Lba, sectors: Sectors, copy: Option<Nanos>, now: Nanos) {
         let handle = SourceHandle(u64::from(self.generation) << 32 | u64::from(read));
-        self.disk.submit(Virtual { request: Arrival { handle, lba, sectors, ..*io }, copy }, now);
+        self.disk.submit(ReferenceRequest { request: Arrival { handle, lba, sectors, ..*io }, copy }, now);
     }
 
     /// `B_R`: what the cache serves. As printed, the blocks it prefetches as well.
@@ -196,7 +196,7 @@ impl<V: VirtualDisk> Comparison<V> {
     fn ended(&mut self, read: u32) {
         self.reads[read].left -= 1;
         if self.reads[read].left == 0 {
-            let VirtualRead { batch, time, blocks, .. } = self.reads.remove(read);
+            let ReferenceRead { batch, time, blocks, .. } = self.reads.remove(read);
             if let Some(batch) = self.batch(batch) {
                 batch.there.add(time, blocks);
             }
@@ -208,7 +208,7 @@ impl<V: VirtualDisk> Comparison<V> {
     }
 
     /// The time of a real request: its wait in the scheduler, if it counts, and the model's time for it (eq. 3.1).
-    pub(crate) fn real_time(&mut self, extent: (Lba, Sectors), served: &Served, waited: bool) -> Nanos {
+    pub(crate) fn real_time(&mut self, extent: (Lba, Sectors), served: &PartTimes, waited: bool) -> Nanos {
         let wait = if waited { served.dispatched.since(served.inserted) } else { Nanos::ZERO };
         wait + self.disk.service(Op::Read, extent.0, extent.1)
     }
@@ -227,12 +227,12 @@ impl<V: VirtualDisk> Comparison<V> {
     }
 
     /// A verdict, where the first interval has ended in both worlds.
-    pub(crate) fn check(&mut self, active: bool) -> Option<Verdict> {
+    pub(crate) fn check(&mut self, active: bool) -> Option<ActivationVerdict> {
         let Batch { here, there, .. } = self.batches[0];
         (here.reads >= INTERVAL && there.reads >= INTERVAL).then(|| self.decide(active)).flatten()
     }
 
-    fn decide(&mut self, active: bool) -> Option<Verdict> {
+    fn decide(&mut self, active: bool) -> Option<ActivationVerdict> {
         let Batch { here, there, .. } = self.batches[0];
         self.batches = [self.batches[1], Batch::default()];
         self.oldest = (self.oldest + 1) % (NO_BATCH / 2);
@@ -244,10 +244,10 @@ impl<V: VirtualDisk> Comparison<V> {
         let (time_n, blocks_n, without_cache) = normal.cost(self.ratio);
         let product = |time: u64, blocks: u64| u128::from(time) * u128::from(blocks);
         let good = product(time_r, blocks_n) < product(time_n, blocks_r); // 3.2, 3.3
-        Some(Verdict { with_cache, without_cache, good, active: good })
+        Some(ActivationVerdict { with_cache, without_cache, good, active: good })
     }
 
-    /// The cache was turned on or off: the virtual world is the other one now.
+    /// The cache was turned on or off: the reference world is the other one now.
     pub(crate) fn switched(&mut self, active: bool) {
         self.disk.clear();
         self.forget();

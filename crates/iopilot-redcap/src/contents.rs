@@ -1,15 +1,15 @@
 //! [`Contents`]: what a cache holds, without its data.
 
-use crate::Geometry;
-use crate::blocks::Blocks;
+use crate::CacheGeometry;
+use crate::blocks::SegmentBlocks;
 use std::collections::HashSet;
 
 /// A segment that is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldSegment {
     /// The number of its disk segment.
     pub(crate) number: u64,
-    pub(crate) valid: Blocks,
+    pub(crate) valid: SegmentBlocks,
     /// Whether any of its blocks was copied to a reader.
     pub(crate) used: bool,
 }
@@ -17,9 +17,9 @@ pub(crate) struct Held {
 /// What a cache holds: addresses, without data. In a simulation, another cache can [begin](crate::Redcap::begin_with) with that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: CacheGeometry,
     /// The least recently used first.
-    pub(crate) segments: Vec<Held>,
+    pub(crate) segments: Vec<HeldSegment>,
 }
 
 impl Contents {

@@ -1,10 +1,10 @@
-//! [`Counters`]: what the cache did, since it was made.
+//! [`CacheCounters`]: what the cache did, since it was made.
 
 use serde::{Deserialize, Serialize};
 
 /// What the cache did, since it was made. Blocks are of 4 KiB; a block that is asked for in part counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
+pub struct CacheCounters {
     /// Reads submitted.
     pub reads: u64,
     /// Of them, those that came while the cache was not in use.
@@ -51,7 +51,7 @@ pub struct Counters {
     pub deactivations: u64,
 }
 
-impl Counters {
+impl CacheCounters {
     /// What the cache did since its counters were `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

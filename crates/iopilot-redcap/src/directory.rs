@@ -1,24 +1,24 @@
 //! [`Directory`]: which disk segments are in the cache, and which of their blocks.
 
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use iopilot_block::{List, Lru};
 
 /// A segment of the cache. A block is valid, coming (in flight), doomed (in flight, but written meanwhile), or a hole:
 /// none of them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Segment {
-    pub(crate) valid: Blocks,
-    pub(crate) coming: Blocks,
-    pub(crate) doomed: Blocks,
+pub(crate) struct CacheSegment {
+    pub(crate) valid: SegmentBlocks,
+    pub(crate) coming: SegmentBlocks,
+    pub(crate) doomed: SegmentBlocks,
     /// Valid blocks that were copied at least once.
-    pub(crate) used: Blocks,
+    pub(crate) used: SegmentBlocks,
     /// Partial reads that wait for coming blocks.
     pub(crate) waiters: List<u32>,
     /// Whether the slot holds a segment.
     present: bool,
 }
 
-impl Segment {
+impl CacheSegment {
     pub(crate) const fn is_present(&self) -> bool {
         self.present
     }
@@ -32,7 +32,7 @@ impl Segment {
 /// the disk, or is copied from) does not make room. A segment without blocks leaves at once, unless it is pinned.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
-    lru: Lru<u64, Segment>,
+    lru: Lru<u64, CacheSegment>,
     /// Slots that ever held a segment.
     slots: u32,
     /// Segments that may be held, at most.
@@ -59,11 +59,11 @@ impl Directory {
         self.lru.key(slot)
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Segment {
+    pub(crate) fn get(&self, slot: u32) -> &CacheSegment {
         self.lru.get(slot)
     }
 
-    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Segment {
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut CacheSegment {
         self.lru.get_mut(slot)
     }
 
@@ -97,7 +97,7 @@ impl Directory {
         if !self.make_room(self.limit - 1) {
             return None;
         }
-        let slot = self.lru.insert(number, Segment { present: true, ..Segment::default() });
+        let slot = self.lru.insert(number, CacheSegment { present: true, ..CacheSegment::default() });
         self.slots = self.slots.max(slot + 1);
         Some(slot)
     }
@@ -121,7 +121,7 @@ impl Directory {
     }
 
     /// Valid blocks become holes.
-    pub(crate) fn take_out(&mut self, slot: u32, blocks: Blocks) {
+    pub(crate) fn take_out(&mut self, slot: u32, blocks: SegmentBlocks) {
         let segment = self.get_mut(slot);
         segment.valid = segment.valid - blocks;
         self.free_if_empty(slot);
@@ -176,7 +176,7 @@ impl Directory {
     }
 
     /// Holds these segments with their valid blocks and nothing else, the least recently used first.
-    pub(crate) fn hold(&mut self, segments: impl Iterator<Item = (u64, Blocks)>) {
+    pub(crate) fn hold(&mut self, segments: impl Iterator<Item = (u64, SegmentBlocks)>) {
         self.clear();
         for (number, valid) in segments.filter(|(_, valid)| !valid.is_empty()) {
             if let Some(slot) = self.allocate(number) {
@@ -214,7 +214,7 @@ mod tests {
         let mut directory = Directory::new(2);
         let [a, b] = [10, 20].map(|number| directory.allocate(number).unwrap());
         for slot in [a, b] {
-            directory.get_mut(slot).valid = Blocks::range(0, 3);
+            directory.get_mut(slot).valid = SegmentBlocks::range(0, 3);
         }
         directory.pin(a);
         assert_eq!((directory.allocate(30), directory.find(20)), (Some(b), None));
@@ -230,7 +230,7 @@ mod tests {
         let mut directory = Directory::new(4);
         let slots = [10, 20, 30, 40].map(|number| directory.allocate(number).unwrap());
         for slot in slots {
-            directory.get_mut(slot).valid = Blocks::range(0, 3);
+            directory.get_mut(slot).valid = SegmentBlocks::range(0, 3);
         }
         directory.pin(slots[0]);
         directory.pin(slots[1]);
@@ -248,16 +248,16 @@ mod tests {
     fn an_imitation_has_what_was_coming_and_the_same_order() {
         let mut directory = Directory::new(3);
         let [a, b, c] = [10, 20, 30].map(|number| directory.allocate(number).unwrap());
-        directory.get_mut(a).valid = Blocks::range(0, 3);
-        directory.get_mut(b).coming = Blocks::range(4, 5);
-        directory.get_mut(c).doomed = Blocks::range(6, 7);
+        directory.get_mut(a).valid = SegmentBlocks::range(0, 3);
+        directory.get_mut(b).coming = SegmentBlocks::range(4, 5);
+        directory.get_mut(c).doomed = SegmentBlocks::range(6, 7);
         directory.pin(b);
         directory.pin(c);
         let mut simulated = Directory::new(3);
         simulated.allocate(99);
         simulated.imitate(&directory);
         let valid = |number| simulated.find(number).map(|slot| simulated.get(slot).valid);
-        assert_eq!((valid(10), valid(20)), (Some(Blocks::range(0, 3)), Some(Blocks::range(4, 5))));
+        assert_eq!((valid(10), valid(20)), (Some(SegmentBlocks::range(0, 3)), Some(SegmentBlocks::range(4, 5))));
         assert_eq!((valid(30), valid(99)), (None, None));
         let order: Vec<_> = simulated.lru.oldest_first().map(|slot| simulated.number(slot)).collect();
         assert_eq!(order, [10, 20], "what is busy was used last");

@@ -4,8 +4,8 @@
 //! Active, the left side is measured and the right side is estimated from the misses. Inactive, the right side is measured
 //! and the left side is estimated from when the cache was last active.
 
-use crate::check::Verdict;
-use crate::sums::{Sums, Window, scaled};
+use crate::check::ActivationVerdict;
+use crate::sums::{RecentSums, Sums, scaled};
 use crate::{Interval, RedcapSpec};
 use iopilot_block::Nanos;
 
@@ -34,7 +34,7 @@ impl Rate {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Estimator {
-    window: Window,
+    window: RecentSums,
     /// Reads since the last check.
     since_check: u32,
     interval: u32,
@@ -56,7 +56,7 @@ pub(crate) struct Estimator {
 impl Estimator {
     pub(crate) fn new(spec: &RedcapSpec) -> Self {
         Self {
-            window: Window::default(),
+            window: RecentSums::default(),
             since_check: 0,
             interval: USUAL,
             adaptive: spec.interval_or_default() == Interval::Adaptive,
@@ -71,7 +71,7 @@ impl Estimator {
     }
 
     /// A read has ended that was handled in the present state. The verdict, where it is time for a check.
-    pub(crate) fn add(&mut self, read: Sums, active: bool) -> Option<Verdict> {
+    pub(crate) fn add(&mut self, read: Sums, active: bool) -> Option<ActivationVerdict> {
         self.window.add(read);
         self.since_check += 1;
         let due = if active { self.interval } else { USUAL };
@@ -81,7 +81,7 @@ impl Estimator {
         self.since_check = 0;
         let (with_cache, without_cache, good) = if active { self.check_active() } else { self.check_inactive() };
         let active = if active { self.judge(good) } else { good };
-        Some(Verdict { with_cache, without_cache, good, active })
+        Some(ActivationVerdict { with_cache, without_cache, good, active })
     }
 
     /// Both sides of eq. 2.9, and whether it holds.

@@ -1,6 +1,6 @@
-//! [`Geometry`]: how large the cache is, and how it is divided.
+//! [`CacheGeometry`]: how large the cache is, and how it is divided.
 
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use iopilot_block::{InputError, Lba, Sectors};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,21 +11,21 @@ pub(crate) const BLOCK_SECTORS: u64 = 8;
 /// The segments of the cache (GF 2.3.1): how many, and of how many blocks of 4 KiB. Written `64x128k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Geometry {
+pub struct CacheGeometry {
     /// How many segments.
     pub segments: u32,
     /// Blocks of 4 KiB in each: a power of two from 8 to 64 (32 to 256 KiB).
     pub segment_blocks: u32,
 }
 
-impl Default for Geometry {
+impl Default for CacheGeometry {
     /// 64 segments of 128 KiB: the 8 MiB of GF 2.5.2.
     fn default() -> Self {
         Self { segments: 64, segment_blocks: 32 }
     }
 }
 
-impl Geometry {
+impl CacheGeometry {
     /// Reads `SEGMENTSxSIZEk`, the size in KiB.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Checks what was not read by [`Geometry::parse`].
+    /// Checks what was not read by [`CacheGeometry::parse`].
     pub(crate) fn check(self) -> Result<(), InputError> {
         if !(8..=64).contains(&self.segment_blocks) || !self.segment_blocks.is_power_of_two() {
             return Err(InputError::new("redcap: segment size", self.to_string(), SIZES));
@@ -68,21 +68,21 @@ impl Geometry {
 
 const SIZES: &str = "32k, 64k, 128k or 256k";
 
-impl fmt::Display for Geometry {
+impl fmt::Display for CacheGeometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}k", self.segments, self.segment_blocks * 4)
     }
 }
 
-impl TryFrom<String> for Geometry {
+impl TryFrom<String> for CacheGeometry {
     type Error = InputError;
     fn try_from(text: String) -> Result<Self, InputError> {
         Self::parse(&text)
     }
 }
 
-impl From<Geometry> for String {
-    fn from(geometry: Geometry) -> Self {
+impl From<CacheGeometry> for String {
+    fn from(geometry: CacheGeometry) -> Self {
         geometry.to_string()
     }
 }
@@ -90,15 +90,15 @@ impl From<Geometry> for String {
 /// Where segments and their blocks are on a disk. The disk segment `k` is the blocks `k * S` to `k * S + S - 1`; the
 /// last one may be short.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct SegmentLayout {
     /// Binary logarithm of a segment's sectors.
     shift: u32,
     /// Sectors of the disk.
     capacity: u64,
 }
 
-impl Layout {
-    pub(crate) fn new(geometry: Geometry, capacity: u64) -> Self {
+impl SegmentLayout {
+    pub(crate) fn new(geometry: CacheGeometry, capacity: u64) -> Self {
         // No disk is half as long; below that, no address overflows.
         Self { shift: geometry.segment_sectors().0.trailing_zeros(), capacity: capacity.min(u64::MAX / 2) }
     }
@@ -133,20 +133,20 @@ impl Layout {
     }
 
     /// The blocks of a disk segment that the sectors `from` to `to` touch; `to` is behind the last.
-    pub(crate) fn blocks(self, number: u64, from: u64, to: u64) -> Blocks {
+    pub(crate) fn blocks(self, number: u64, from: u64, to: u64) -> SegmentBlocks {
         let place = |sector: u64| ((sector - self.start(number)) / BLOCK_SECTORS) as u32;
-        Blocks::range(place(from), place(to - 1))
+        SegmentBlocks::range(place(from), place(to - 1))
     }
 
     /// The blocks of a disk segment that are wholly within `from` to `to`.
-    pub(crate) fn whole_blocks(self, number: u64, from: u64, to: u64) -> Blocks {
+    pub(crate) fn whole_blocks(self, number: u64, from: u64, to: u64) -> SegmentBlocks {
         let from = from.next_multiple_of(BLOCK_SECTORS);
         let to = if to == self.capacity { to } else { to / BLOCK_SECTORS * BLOCK_SECTORS };
-        if from < to { self.blocks(number, from, to) } else { Blocks::NONE }
+        if from < to { self.blocks(number, from, to) } else { SegmentBlocks::NONE }
     }
 
     /// All blocks of a disk segment.
-    pub(crate) fn all(self, number: u64) -> Blocks {
+    pub(crate) fn all(self, number: u64) -> SegmentBlocks {
         self.blocks(number, self.start(number), self.end(number))
     }
 
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn geometries_are_read_and_written() {
         for text in ["64x128k", "256x32k", "32x256k", "512x128k", "1x64k"] {
-            assert_eq!(Geometry::parse(text).unwrap().to_string(), text);
+            assert_eq!(CacheGeometry::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Geometry::default().bytes(), 8 << 20);
+        assert_eq!(CacheGeometry::default().bytes(), 8 << 20);
         for wrong in ["64", "64x128", "x128k", "64x100k", "64x16k", "64x512k", "0x128k", "-1x128k", "64x33k"] {
-            let e = Geometry::parse(wrong).unwrap_err().to_string();
+            let e = CacheGeometry::parse(wrong).unwrap_err().to_string();
             assert!(e.starts_with("redcap: ") && !e.contains('\n'), "{e}");
         }
     }
@@ -187,13 +187,13 @@ mod tests {
     #[test]
     fn the_last_segment_may_be_short() {
         // Two segments of 64 sectors, and 13 sectors: a block and five sectors of another.
-        let layout = Layout::new(Geometry::parse("4x32k").unwrap(), 141);
+        let layout = SegmentLayout::new(CacheGeometry::parse("4x32k").unwrap(), 141);
         assert_eq!((layout.number(140), layout.start(2), layout.end(2)), (2, 128, 141));
         assert_eq!((layout.first_from(64), layout.first_from(65), layout.segments()), (1, 2, 3));
-        assert_eq!(layout.all(2), Blocks::range(0, 1));
+        assert_eq!(layout.all(2), SegmentBlocks::range(0, 1));
         assert_eq!(layout.sectors(2, (0, 1)), (128, 141));
-        assert_eq!(layout.whole_blocks(2, 129, 141), Blocks::range(1, 1));
-        assert_eq!(layout.whole_blocks(2, 129, 140), Blocks::NONE);
-        assert_eq!(layout.blocks(1, 71, 73), Blocks::range(0, 1));
+        assert_eq!(layout.whole_blocks(2, 129, 141), SegmentBlocks::range(1, 1));
+        assert_eq!(layout.whole_blocks(2, 129, 140), SegmentBlocks::NONE);
+        assert_eq!(layout.blocks(1, 71, 73), SegmentBlocks::range(0, 1));
     }
 }

@@ -1,11 +1,11 @@
 //! What passes between the cache and its body: requests in ([`iopilot_block::Arrival`]); parts, copies and completions out.
 //!
-//! The handle of a request is the body's own number for it. It may be used again after [`Action::Done`].
+//! The handle of a request is the body's own number for it. It may be used again after [`RedcapAction::Done`].
 
 use crate::sums::scaled;
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
 
-/// The name of a [`Part`] until it is reported. Names are used again.
+/// The name of a [`RequestPart`] until it is reported. Names are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartId(pub(crate) u32);
 
@@ -20,7 +20,7 @@ impl PartId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyId(pub(crate) u32);
 
-/// Why a [`Part`] is sent.
+/// Why a [`RequestPart`] is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The original, unmodified: a write, a discard, a flush, or a read that the cache has no part in.
@@ -37,7 +37,7 @@ pub enum Role {
 
 /// One request to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct RequestPart {
     /// Its name, to report its end with.
     pub id: PartId,
     /// Why it is sent.
@@ -66,10 +66,10 @@ pub struct Part {
 
 /// What the body is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum RedcapAction {
     /// Send a part to the disk, behind the parts before it. The parts of one call are one batch (a plug). Report its end
     /// with [`crate::Redcap::served`], [`crate::Redcap::failed`] or [`crate::Redcap::dropped`].
-    Send(Part),
+    Send(RequestPart),
     /// Copy sectors from a segment's frames to an original's buffer, then call [`crate::Redcap::copied`]. The frames do
     /// not change before.
     Copy {
@@ -95,7 +95,7 @@ pub enum Action {
 
 /// When a part was where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct PartTimes {
     /// When it was handed to the scheduler.
     pub inserted: Nanos,
     /// When it was sent to the disk; of a part that was merged, when the merged request was.
@@ -107,7 +107,7 @@ pub struct Served {
     pub merged: Sectors,
 }
 
-impl Served {
+impl PartTimes {
     /// Blocks of a request at the disk that brought `blocks` of a part.
     pub(crate) const fn blocks(&self, blocks: u64) -> u64 {
         let merged = self.merged.0.div_ceil(8) as u64;

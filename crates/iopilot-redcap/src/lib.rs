@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
-//! use iopilot_redcap::{Action, Redcap, RedcapSpec, Role, Served};
+//! use iopilot_redcap::{RedcapAction, Redcap, RedcapSpec, Role, PartTimes};
 //!
 //! let spec = RedcapSpec::parse("64x128k,algorithm=always")?;
 //! let mut cache = Redcap::new(&spec, 1 << 20)?;
@@ -28,22 +28,22 @@
 //! // A miss at the start of a segment: the original, and the rest of the segment behind it.
 //! let mut out = Vec::new();
 //! cache.submit(&read(1, 0), Nanos(0), &mut out);
-//! let parts: Vec<_> = out.drain(..).filter_map(|a| if let Action::Send(part) = a { Some(part) } else { None }).collect();
+//! let parts: Vec<_> = out.drain(..).filter_map(|a| if let RedcapAction::Send(part) = a { Some(part) } else { None }).collect();
 //! assert_eq!(parts.iter().map(|part| (part.role, part.lba.0, part.sectors.0)).collect::<Vec<_>>(), [
 //!     (Role::Missed, 0, 8),
 //!     (Role::Prefetch, 8, 248),
 //! ]);
 //! for part in parts {
 //!     let (inserted, dispatched, completed) = (Nanos(0), Nanos(0), Nanos(1_000));
-//!     let served = Served { inserted, dispatched, completed, merged: Sectors(0) };
+//!     let served = PartTimes { inserted, dispatched, completed, merged: Sectors(0) };
 //!     cache.served(part.id, served, &mut out);
 //! }
-//! assert_eq!(out, [Action::Done { io: SourceHandle(1), failed: false }]);
+//! assert_eq!(out, [RedcapAction::Done { io: SourceHandle(1), failed: false }]);
 //!
 //! // The neighbour is copied.
 //! out.clear();
 //! cache.submit(&read(2, 8), Nanos(2_000), &mut out);
-//! assert!(matches!(out[0], Action::Copy { io: SourceHandle(2), lba: Lba(8), sectors: Sectors(8), .. }));
+//! assert!(matches!(out[0], RedcapAction::Copy { io: SourceHandle(2), lba: Lba(8), sectors: Sectors(8), .. }));
 //! # Ok::<(), iopilot_block::InputError>(())
 //! ```
 
@@ -62,24 +62,24 @@ mod io;
 mod miss_times;
 mod records;
 mod redcap;
+mod reference_disk;
 mod regions;
 mod slab;
 mod spec;
 mod state;
 mod sums;
 mod sweep;
-mod virtual_disk;
 
 #[cfg(test)]
 mod tests;
 
-pub use check::Check;
+pub use check::ActivationCheck;
 pub use choices::{Algorithm, Interval, Miss, Ratio};
 pub use contents::Contents;
-pub use counters::Counters;
-pub use geometry::Geometry;
-pub use io::{Action, CopyId, Part, PartId, Role, Served};
+pub use counters::CacheCounters;
+pub use geometry::CacheGeometry;
+pub use io::{CopyId, PartId, PartTimes, RedcapAction, RequestPart, Role};
 pub use redcap::Redcap;
+pub use reference_disk::{NoReferenceDisk, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 pub use spec::RedcapSpec;
-pub use state::State;
-pub use virtual_disk::{NoVirtualDisk, Virtual, VirtualDisk, VirtualDone};
+pub use state::CacheState;

@@ -1,6 +1,6 @@
 //! [`MissTimes`]: how the disk's time for a miss divides between reader and prefetch.
 
-use crate::Served;
+use crate::PartTimes;
 use crate::sums::scaled;
 use iopilot_block::Nanos;
 
@@ -15,8 +15,8 @@ struct Span {
 }
 
 impl Span {
-    const fn new(served: &Served, blocks: u64) -> Self {
-        let &Served { dispatched, completed, .. } = served;
+    const fn new(served: &PartTimes, blocks: u64) -> Self {
+        let &PartTimes { dispatched, completed, .. } = served;
         Self { dispatched, completed, blocks, all_blocks: served.blocks(blocks) }
     }
 
@@ -44,12 +44,12 @@ pub(crate) struct MissTimes {
 
 impl MissTimes {
     /// The requested blocks came.
-    pub(crate) const fn requested(&mut self, served: &Served, blocks: u64) {
+    pub(crate) const fn requested(&mut self, served: &PartTimes, blocks: u64) {
         self.requested = Some(Span::new(served, blocks));
     }
 
     /// Prefetched blocks came.
-    pub(crate) fn prefetched(&mut self, served: &Served, blocks: u64) {
+    pub(crate) fn prefetched(&mut self, served: &PartTimes, blocks: u64) {
         let span = Span::new(served, blocks);
         if let Some(same) = self.prefetches[..self.len].iter_mut().find(|other| other.is_merged_with(&span)) {
             same.join(&span);
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
     use iopilot_block::Sectors;
 
-    fn served(dispatched: u64, completed: u64) -> Served {
+    fn served(dispatched: u64, completed: u64) -> PartTimes {
         let (dispatched, completed) = (Nanos(dispatched), Nanos(completed));
-        Served { inserted: Nanos::ZERO, dispatched, completed, merged: Sectors(0) }
+        PartTimes { inserted: Nanos::ZERO, dispatched, completed, merged: Sectors(0) }
     }
 
     fn divided(requested: (u64, u64, u64), prefetches: &[(u64, u64, u64)]) -> (u64, u64) {
@@ -144,7 +144,7 @@ mod tests {
     fn parts_of_other_reads_in_a_merged_request_take_their_share() {
         let mut times = MissTimes::default();
         // 8 blocks of the reader, 8 and 16 of its prefetch in two requests, and 16 and 48 of others.
-        let merged = |dispatched, completed, blocks: u32| Served {
+        let merged = |dispatched, completed, blocks: u32| PartTimes {
             merged: Sectors(8 * blocks),
             ..served(dispatched, completed)
         };

@@ -1,7 +1,7 @@
 //! What the cache remembers of requests in flight.
 
 use crate::Role;
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use crate::miss_times::MissTimes;
 use crate::slab::NONE;
 use crate::sums::Sums;
@@ -34,7 +34,7 @@ pub(crate) struct Original {
     pub(crate) sums: Sums,
     /// Its interval of a comparison of worlds.
     pub(crate) batch: u32,
-    /// Its disk time by the virtual disk's model (eq. 3.1).
+    /// Its disk time by the reference disk's model (eq. 3.1).
     pub(crate) model_time: Nanos,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Partial {
     pub(crate) from: u64,
     pub(crate) to: u64,
     /// Blocks to copy from the segment.
-    pub(crate) todo: Blocks,
+    pub(crate) todo: SegmentBlocks,
     /// Parts that it waits for.
     pub(crate) reads: u32,
     pub(crate) copies: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Partial {
 
 impl Partial {
     pub(crate) const fn new(original: u32, slot: u32, (from, to): (u64, u64)) -> Self {
-        let (todo, since) = (Blocks::NONE, Nanos::ZERO);
+        let (todo, since) = (SegmentBlocks::NONE, Nanos::ZERO);
         Self { original, slot, from, to, todo, reads: 0, copies: 0, waiting: false, pinned: false, since }
     }
 
@@ -89,7 +89,7 @@ pub(crate) struct PartRecord {
     /// Requested blocks that it brings.
     pub(crate) asked: u64,
     /// Blocks that it brings for the frames.
-    pub(crate) stored: Blocks,
+    pub(crate) stored: SegmentBlocks,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
@@ -97,7 +97,7 @@ pub(crate) struct PartRecord {
 impl PartRecord {
     /// A part that belongs to nothing but an original.
     pub(crate) const fn new(role: Role, original: u32, (from, to): (u64, u64)) -> Self {
-        let (asked, stored) = (0, Blocks::NONE);
+        let (asked, stored) = (0, SegmentBlocks::NONE);
         Self { role, original, partial: NONE, fetch: NONE, slot: NONE, asked, stored, from, to }
     }
 }

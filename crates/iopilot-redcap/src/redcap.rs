@@ -15,41 +15,41 @@ use crate::ada::Ada;
 use crate::block_time::BlockTime;
 use crate::check::Checks;
 use crate::directory::Directory;
-use crate::geometry::Layout;
+use crate::geometry::SegmentLayout;
 use crate::records::{Fetch, Handling, Original, PartRecord, Partial};
-use crate::regions::Regions;
+use crate::regions::OffRegions;
 use crate::slab::Slab;
 use crate::sums::Sums;
 use crate::{
-    Action, Algorithm, Check, Counters, Geometry, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State,
-    VirtualDisk,
+    ActivationCheck, Algorithm, CacheCounters, CacheGeometry, CacheState, Miss, NoReferenceDisk, PartId, RedcapAction,
+    RedcapSpec, ReferenceDisk, RequestPart, Role,
 };
 use iopilot_block::{Arrival, Criticality, Flags, InputError, Links, Nanos, Op, Sectors};
 use std::collections::VecDeque;
 
 /// A disk cache in RAM with prefetching in disk order (GF 2.3, 3.3), as a pure policy: it holds no data, and has no clock.
 ///
-/// The body hands it requests, does the [`Action`]s that it adds to `out`, in order, and reports their ends. The body keeps
+/// The body hands it requests, does the [`RedcapAction`]s that it adds to `out`, in order, and reports their ends. The body keeps
 /// the frames: one segment of bytes for each slot. Each operation is O(1) for each partial request, and allocates nothing
 /// in the steady state.
 #[derive(Clone, Debug)]
-pub struct Redcap<V = NoVirtualDisk> {
-    geometry: Geometry,
-    layout: Layout,
+pub struct Redcap<V = NoReferenceDisk> {
+    geometry: CacheGeometry,
+    layout: SegmentLayout,
     miss: Miss,
     strict: bool,
     max_sectors: u64,
     cache: Directory,
     /// The simulated directory of an inactive cache; unused by algorithms that simulate none.
     simulated: Directory,
-    regions: Regions,
+    regions: OffRegions,
     originals: Slab<Original>,
     partials: Slab<Partial>,
     fetches: Slab<Fetch>,
     parts: Slab<PartRecord>,
     /// Lists of partial reads that wait, one a segment.
     waiters: Links<u32>,
-    state: State,
+    state: CacheState,
     /// Counts changes of the state.
     epoch: u32,
     /// Originals of the state before that are in flight, while pending.
@@ -62,7 +62,7 @@ pub struct Redcap<V = NoVirtualDisk> {
     ended_reads: u64,
     block_time: BlockTime,
     ada: Ada<V>,
-    counters: Counters,
+    counters: CacheCounters,
     checks: Checks,
 }
 
@@ -70,42 +70,42 @@ impl Redcap {
     /// An empty cache above a disk of `capacity` sectors. It is active, but for the algorithm `never`.
     ///
     /// # Errors
-    /// Where a number of the specification is out of range, or the algorithm needs a virtual disk.
+    /// Where a number of the specification is out of range, or the algorithm needs a reference disk.
     pub fn new(spec: &RedcapSpec, capacity: u64) -> Result<Self, InputError> {
-        if spec.algorithm.needs_virtual_disk() {
+        if spec.algorithm.needs_reference_disk() {
             let got = spec.algorithm.name();
             return Err(InputError::new(
                 "redcap: algorithm",
                 got,
-                "one that needs no virtual disk: there is none here",
+                "one that needs no reference disk: there is none here",
             ));
         }
-        Self::with_virtual_disk(spec, capacity, NoVirtualDisk)
+        Self::with_reference_disk(spec, capacity, NoReferenceDisk)
     }
 }
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// As [`Redcap::new`], for the algorithms that need a virtual disk.
+impl<V: ReferenceDisk> Redcap<V> {
+    /// As [`Redcap::new`], for the algorithms that need a reference disk.
     ///
     /// # Errors
     /// Where a number of the specification is out of range.
-    pub fn with_virtual_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
+    pub fn with_reference_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
         spec.check()?;
         Ok(Self {
             geometry: spec.geometry,
-            layout: Layout::new(spec.geometry, capacity),
+            layout: SegmentLayout::new(spec.geometry, capacity),
             miss: spec.miss_or_default(),
             strict: spec.strict,
             max_sectors: u64::from(spec.max_sectors) / 8 * 8,
             cache: Directory::new(spec.geometry.segments),
             simulated: Directory::new(spec.geometry.segments),
-            regions: Regions::default(),
+            regions: OffRegions::default(),
             originals: Slab::new(),
             partials: Slab::new(),
             fetches: Slab::new(),
             parts: Slab::new(),
             waiters: Links::new(),
-            state: State::main(spec.algorithm != Algorithm::Never),
+            state: CacheState::main(spec.algorithm != Algorithm::Never),
             epoch: 0,
             awaited: 0,
             cached: 0,
@@ -113,13 +113,13 @@ impl<V: VirtualDisk> Redcap<V> {
             ended_reads: 0,
             block_time: BlockTime::default(),
             ada: Ada::new(spec, disk),
-            counters: Counters::default(),
+            counters: CacheCounters::default(),
             checks: Checks::default(),
         })
     }
 
     /// Takes a request.
-    pub fn submit(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<Action>) {
+    pub fn submit(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<RedcapAction>) {
         self.advance(now, out);
         let (from, to) = (io.lba.0, io.lba.0.saturating_add(u64::from(io.sectors.0)));
         let inside = from < to && to <= self.layout.capacity();
@@ -139,34 +139,34 @@ impl<V: VirtualDisk> Redcap<V> {
         self.send(PartRecord::new(Role::Whole, original, (from, to)), out);
     }
 
-    /// When [`Redcap::advance`] is next needed: only with a virtual disk.
+    /// When [`Redcap::advance`] is next needed: only with a reference disk.
     pub fn next_event(&self) -> Option<Nanos> {
         self.ada.next_event()
     }
 
-    /// Runs the virtual disk to `now`.
-    pub fn advance(&mut self, now: Nanos, out: &mut Vec<Action>) {
+    /// Runs the reference disk to `now`.
+    pub fn advance(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
         let verdict = self.ada.advance(now, self.state);
         self.follow(verdict, now, out);
     }
 
-    /// The virtual disk, to teach it; `None` where the algorithm has none.
-    pub fn virtual_disk(&mut self) -> Option<&mut V> {
+    /// The reference disk, to teach it; `None` where the algorithm has none.
+    pub fn reference_disk(&mut self) -> Option<&mut V> {
         self.ada.comparison().map(|comparison| comparison.disk())
     }
 
     /// The state.
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> CacheState {
         self.state
     }
 
     /// What the cache did so far.
-    pub const fn counters(&self) -> &Counters {
+    pub const fn counters(&self) -> &CacheCounters {
         &self.counters
     }
 
     /// The latest checks of the algorithm, the oldest first: up to 4096.
-    pub const fn checks(&self) -> &VecDeque<Check> {
+    pub const fn checks(&self) -> &VecDeque<ActivationCheck> {
         self.checks.all()
     }
 
@@ -209,7 +209,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Sends a part of an original.
-    fn send(&mut self, record: PartRecord, out: &mut Vec<Action>) {
+    fn send(&mut self, record: PartRecord, out: &mut Vec<RedcapAction>) {
         let &Arrival { handle, op, lba, sectors, flags, process, priority, criticality, cpu } =
             &self.originals[record.original].io;
         let extent = match record.role {
@@ -223,7 +223,7 @@ impl<V: VirtualDisk> Redcap<V> {
         let frames = matches!(record.role, Role::Prefetch | Role::Combined).then_some(record.slot);
         let (role, id) = (record.role, PartId(self.parts.insert(record)));
         let (lba, sectors): (_, Sectors) = extent;
-        out.push(Action::Send(Part {
+        out.push(RedcapAction::Send(RequestPart {
             id,
             role,
             op,

@@ -1,15 +1,15 @@
-//! [`Regions`]: stretches of the disk that the cache leaves alone.
+//! [`OffRegions`]: stretches of the disk that the cache leaves alone.
 
 use std::ops::Range;
 
 /// Stretches of disk segments that are off. All are on at first. Looking one up is O(log n).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Regions {
+pub(crate) struct OffRegions {
     /// Sorted; neither empty nor touching each other.
     off: Vec<Range<u64>>,
 }
 
-impl Regions {
+impl OffRegions {
     pub(crate) fn is_off(&self, number: u64) -> bool {
         // The usual case costs one comparison.
         !self.off.is_empty() && {
@@ -59,7 +59,7 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_flag_for_each_segment(steps in prop::collection::vec((0u64..40, 0u64..12, any::<bool>()), 1..60)) {
-            let mut regions = Regions::default();
+            let mut regions = OffRegions::default();
             let mut off = [false; 64];
             for (start, len, on) in steps {
                 regions.set(start..start + len, on);

@@ -1,7 +1,7 @@
 //! [`RedcapSpec`]: a cache as it is written on a command line or in a machine description.
 
 use crate::choices::unknown;
-use crate::{Algorithm, Geometry, Interval, Miss, Ratio};
+use crate::{Algorithm, CacheGeometry, Interval, Miss, Ratio};
 use iopilot_block::InputError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -13,10 +13,10 @@ use std::fmt;
 #[serde(default, deny_unknown_fields)]
 pub struct RedcapSpec {
     /// The segments.
-    pub geometry: Geometry,
+    pub geometry: CacheGeometry,
     /// What turns it on and off.
     pub algorithm: Algorithm,
-    /// How misses go to the disk. `None`: combined for `vd` and `vd-literal`, else split.
+    /// How misses go to the disk. `None`: combined for `vd` and `vd-all-blocks`, else split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss: Option<Miss>,
     /// Whether blocks leave the cache once they were copied out of it. The thesis keeps them.
@@ -27,16 +27,16 @@ pub struct RedcapSpec {
     /// Whether eq. 2.5 has the terms of the last inactive period. `None`: not for `v0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carry: Option<bool>,
-    /// What is compared. `None`: sums for `vd`, each for `vd-literal`.
+    /// What is compared. `None`: sums for `vd`, each for `vd-all-blocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
     /// The longest prefetch in sectors of 512 bytes: a longer one is split.
     pub max_sectors: u32,
-    /// Into how many groups of adjacent segments `rig` divides the disk, to turn each on or off. One or none: it does not.
+    /// Into how many groups of adjacent segments `adaptive` divides the disk, to turn each on or off. One or none: it does not.
     pub regions: u32,
-    /// Whether `rig` may give the cache other segments, where that surely saves time.
+    /// Whether `adaptive` may give the cache other segments, where that surely saves time.
     pub resize: bool,
-    /// The size that `rig` may let the cache grow to, in MiB. `None`: it does not grow.
+    /// The size that `adaptive` may let the cache grow to, in MiB. `None`: it does not grow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cap: Option<u32>,
     /// What copying costs before any copy was measured, in microseconds per KiB.
@@ -46,8 +46,8 @@ pub struct RedcapSpec {
 impl Default for RedcapSpec {
     fn default() -> Self {
         Self {
-            geometry: Geometry::default(),
-            algorithm: Algorithm::Rig,
+            geometry: CacheGeometry::default(),
+            algorithm: Algorithm::Adaptive,
             miss: None,
             strict: false,
             interval: None,
@@ -93,7 +93,7 @@ impl RedcapSpec {
         for (i, part) in text.split(',').enumerate() {
             match part.split_once('=') {
                 Some((key, value)) => spec.set(key.trim(), value.trim())?,
-                None if i == 0 => spec.geometry = Geometry::parse(part)?,
+                None if i == 0 => spec.geometry = CacheGeometry::parse(part)?,
                 None => return Err(InputError::new("redcap", part, "KEY=VALUE")),
             }
         }
@@ -104,7 +104,7 @@ impl RedcapSpec {
     fn set(&mut self, key: &str, value: &str) -> Result<(), InputError> {
         let number = |_| InputError::new(format!("redcap: {key}"), value, "a number");
         match key {
-            "geometry" => self.geometry = Geometry::parse(value)?,
+            "geometry" => self.geometry = CacheGeometry::parse(value)?,
             "algorithm" => self.algorithm = Algorithm::parse(key, value)?,
             "miss" => self.miss = Some(Miss::parse(key, value)?),
             "strict" => self.strict = on_or_off(key, value)?,
@@ -162,7 +162,7 @@ impl RedcapSpec {
 
     /// How misses go to the disk.
     pub fn miss_or_default(&self) -> Miss {
-        self.miss.unwrap_or(if self.algorithm.needs_virtual_disk() { Miss::Combined } else { Miss::Split })
+        self.miss.unwrap_or(if self.algorithm.needs_reference_disk() { Miss::Combined } else { Miss::Split })
     }
 
     /// The check interval.
@@ -177,7 +177,7 @@ impl RedcapSpec {
 
     /// What is compared.
     pub fn ratio_or_default(&self) -> Ratio {
-        self.ratio.unwrap_or(if self.algorithm == Algorithm::VdLiteral { Ratio::Each } else { Ratio::Sums })
+        self.ratio.unwrap_or(if self.algorithm == Algorithm::VdAllBlocks { Ratio::Each } else { Ratio::Sums })
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
     fn defaults_depend_on_the_algorithm() {
         let of = |algorithm| RedcapSpec { algorithm, ..RedcapSpec::default() };
         for &algorithm in Algorithm::ALL {
-            let combined = matches!(algorithm, Algorithm::Vd | Algorithm::VdLiteral);
+            let combined = matches!(algorithm, Algorithm::Vd | Algorithm::VdAllBlocks);
             assert_eq!(of(algorithm).miss_or_default() == Miss::Combined, combined);
         }
         let v0 = of(Algorithm::V0);
@@ -283,9 +283,9 @@ mod tests {
 
     #[test]
     fn a_table_of_a_machine_has_the_same_keys() {
-        let text = "geometry = \"512x128k\"\nalgorithm = \"vd-literal\"\nmiss = \"split\"\ncarry = false\n";
+        let text = "geometry = \"512x128k\"\nalgorithm = \"vd-all-blocks\"\nmiss = \"split\"\ncarry = false\n";
         let spec: RedcapSpec = parse_toml(text, "m.toml").unwrap();
-        assert_eq!(spec, RedcapSpec::parse("512x128k,algorithm=vd-literal,miss=split,carry=off").unwrap());
+        assert_eq!(spec, RedcapSpec::parse("512x128k,algorithm=vd-all-blocks,miss=split,carry=off").unwrap());
         let e = parse_toml::<RedcapSpec>("algoritm = \"v1\"\n", "m.toml").unwrap_err().to_string();
         assert!(e.contains("did you mean `algorithm`?"), "{e}");
         let e = parse_toml::<RedcapSpec>("algorithm = \"v9\"\n", "m.toml").unwrap_err().to_string();
@@ -294,9 +294,18 @@ mod tests {
         assert!(e.starts_with("m.toml:1: geometry: got \"64x16k\"") && e.contains("32k, 64k"), "{e}");
     }
 
+    #[test]
+    fn former_names_of_algorithms_are_read() {
+        for (former, name) in [("rig", "adaptive"), ("vd-literal", "vd-all-blocks")] {
+            let spec = RedcapSpec::parse(&format!("64x128k,algorithm={former}")).unwrap();
+            assert_eq!(spec.algorithm.name(), name);
+            assert_eq!(parse_toml::<RedcapSpec>(&format!("algorithm = \"{former}\"\n"), "m.toml"), Ok(spec));
+        }
+    }
+
     fn specs() -> impl Strategy<Value = RedcapSpec> {
         let geometry =
-            (1u32..1000, 3u32..=6).prop_map(|(segments, log)| Geometry { segments, segment_blocks: 1 << log });
+            (1u32..1000, 3u32..=6).prop_map(|(segments, log)| CacheGeometry { segments, segment_blocks: 1 << log });
         let choices = (
             select(Algorithm::ALL),
             option::of(select(Miss::ALL)),

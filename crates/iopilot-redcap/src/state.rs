@@ -1,4 +1,4 @@
-//! [`State`]: whether the cache is in use, or about to be.
+//! [`CacheState`]: whether the cache is in use, or about to be.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// The states of GF 2.3.3. New requests are handled as in the main state that a pending state leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CacheState {
     /// Reads go through the cache.
     Active,
     /// As inactive; requests from before are still in flight.
@@ -17,7 +17,7 @@ pub enum State {
     PendingActive,
 }
 
-impl State {
+impl CacheState {
     /// Whether new reads go through the cache.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Active | Self::PendingActive)
@@ -37,7 +37,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for CacheState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Active => "active",

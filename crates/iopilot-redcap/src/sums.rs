@@ -1,4 +1,4 @@
-//! [`Sums`]: what is measured of reads (GF 2.3.3), and [`Window`]: over the last hundred of them.
+//! [`Sums`]: what is measured of reads (GF 2.3.3), and [`RecentSums`]: over the last hundred of them.
 
 use iopilot_block::Nanos;
 
@@ -42,14 +42,14 @@ const WINDOW: usize = 100;
 
 /// The sums of the last 100 reads. O(1) for each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct RecentSums {
     ring: Vec<Sums>,
     /// Where the oldest is, once there are 100.
     oldest: usize,
     total: Sums,
 }
 
-impl Window {
+impl RecentSums {
     pub(crate) fn add(&mut self, read: Sums) {
         self.total.combine(&read, |a, b| a + b);
         if self.ring.len() < WINDOW {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_window_is_of_the_last_hundred() {
-        let mut window = Window::default();
+        let mut window = RecentSums::default();
         let read = |n: u64| Sums { hit_blocks: n, miss_time: Nanos(10 * n), ..Sums::default() };
         for n in 1..=250 {
             window.add(read(n));

@@ -56,7 +56,7 @@ pub struct BlockConfig {
 
 /// The settings in force for one run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
+pub(crate) struct ResolvedQueue {
     pub(crate) tag_rule: TagRule,
     pub(crate) nr_requests: u32,
     pub(crate) max_sectors: u32,
@@ -105,7 +105,7 @@ impl DeviceTraits {
     }
 }
 
-impl Queue {
+impl ResolvedQueue {
     /// Write-back throttling at rest.
     pub(crate) fn throttle(&self) -> WritebackThrottle {
         WritebackThrottle::new(self.wbt_target, self.wbt_depth)
@@ -140,7 +140,12 @@ impl BlockConfig {
     }
 
     /// The settings for `scheduler` on `device`.
-    pub(crate) fn resolve(&self, scheduler: &SchedulerInfo, device: &DeviceTraits, host: &CpuOverheads) -> Queue {
+    pub(crate) fn resolve(
+        &self,
+        scheduler: &SchedulerInfo,
+        device: &DeviceTraits,
+        host: &CpuOverheads,
+    ) -> ResolvedQueue {
         let (device_queues, device_depth) = (device.hardware_queues, device.queue_depth);
         let lineage = scheduler.lineage;
         // A positional scheduler decides at each dispatch; a queue in the disk would reorder its choice.
@@ -171,7 +176,7 @@ impl BlockConfig {
             (true, true) => Plugging::Task,
             (true, false) => Plugging::Device,
         };
-        Queue {
+        ResolvedQueue {
             tag_rule: if modern { TagRule::Shared } else { TagRule::PerDirection },
             nr_requests,
             max_sectors: kib * (1024 / SECTOR_BYTES as u32),

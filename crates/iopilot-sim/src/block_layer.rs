@@ -10,13 +10,13 @@ mod submission;
 mod tagging;
 mod throttling;
 
-use crate::block_config::Queue;
+use crate::block_config::ResolvedQueue;
 use crate::cpu_timing::{CpuTiming, QueueRun};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
-use flush::Sequence;
+use flush::FlushSequence;
 use hardware_queue::HardwareQueue;
 use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests, Sectors};
 use iopilot_device::Device;
@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 /// What the engine has to do after a call of the block layer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Effect {
+pub(crate) enum BlockEffect {
     /// This task went to sleep within a submission.
     Blocked(ProcessId),
     /// This task has woken from that sleep.
@@ -59,7 +59,7 @@ pub(crate) enum Effect {
 /// A change of scheduler: the new one, and when it starts, if that is known.
 #[derive(Clone, Debug)]
 struct Change {
-    queue: Queue,
+    queue: ResolvedQueue,
     scheduler: AnyScheduler,
     latency: Nanos,
     began: Nanos,
@@ -77,7 +77,7 @@ struct Below {
 /// The block layer of one device.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockLayer {
-    queue: Queue,
+    queue: ResolvedQueue,
     limits: MergeLimits,
     scheduler: AnyScheduler,
     rqs: Requests,
@@ -106,7 +106,7 @@ pub(crate) struct BlockLayer {
     /// Whether the device's cache served the request that completed last.
     cache_hit: bool,
     /// By a request's index: how far it has come in the flush machinery.
-    sequences: Vec<Option<Sequence>>,
+    sequences: Vec<Option<FlushSequence>>,
     /// Requests that have just come to the end of it; empty between calls.
     over: Vec<RequestId>,
     throttle: WritebackThrottle,
@@ -124,7 +124,7 @@ pub(crate) struct BlockLayer {
     pub(crate) changed: Option<Nanos>,
     pub(crate) recorder: Recorder,
     /// In order of their causes.
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<BlockEffect>,
     /// The sleepers that a freed tag wakes; empty between calls.
     woken: Vec<RequestId>,
     /// The parts of a request that somebody begins to wait for; empty between calls.
@@ -132,7 +132,7 @@ pub(crate) struct BlockLayer {
 }
 
 impl BlockLayer {
-    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
+    pub(crate) fn new(queue: ResolvedQueue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
         Self {
             inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
@@ -199,7 +199,7 @@ impl BlockLayer {
     /// Begins to change the scheduler, as the kernel does. Requests in the queue are served; tasks that submit more sleep.
     /// `latency` after the last completion the new scheduler starts, with its own queue settings. (2.6.24 serves requests
     /// that arrive meanwhile in order of arrival.) A change already under way ends with the new scheduler instead.
-    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
+    pub(crate) fn switch(&mut self, queue: ResolvedQueue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
         debug_assert_eq!(queue.tag_rule, self.queue.tag_rule, "schedulers of one kernel");
         let under_way = self.change.take();
         let began = under_way.as_ref().map_or(now, |change| change.began);

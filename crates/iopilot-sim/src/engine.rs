@@ -8,8 +8,8 @@
 mod cache;
 mod warming;
 
-use crate::block_config::Queue;
-use crate::block_layer::{BlockLayer, Effect};
+use crate::block_config::ResolvedQueue;
+use crate::block_layer::{BlockEffect, BlockLayer};
 use crate::cpu_timing::CpuTiming;
 use crate::error::SimError;
 use crate::metrics::Recorder;
@@ -65,7 +65,7 @@ struct Loser {
 
 /// A workload, a block layer and a device, run to the end of the workload.
 #[derive(Clone)]
-pub(crate) struct Engine<S, D, C> {
+pub(crate) struct SimulationEngine<S, D, C> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
     redcap: Option<Box<RedcapLayer>>,
@@ -78,7 +78,7 @@ pub(crate) struct Engine<S, D, C> {
     steps: Vec<Step>,
     completions: Vec<Completion>,
     /// Empty; kept for its memory.
-    effects: Vec<Effect>,
+    effects: Vec<BlockEffect>,
     /// What the report is to leave out, until it is over.
     warm_up: Option<WarmUp>,
 }
@@ -102,10 +102,10 @@ impl Stuck {
     }
 }
 
-impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
+impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
     pub(crate) fn new(
         source: S,
-        queue: Queue,
+        queue: ResolvedQueue,
         scheduler: AnyScheduler,
         device: D,
         cpus: C,
@@ -205,7 +205,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     }
 
     /// Begins to change the scheduler, this many times in a row: see [`BlockLayer::switch`].
-    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, times: u64, now: Nanos) {
+    pub(crate) fn switch(&mut self, queue: ResolvedQueue, scheduler: AnyScheduler, times: u64, now: Nanos) {
         // First the device's own events since the workload's end (write-back, rebuild), which were left out until now.
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
             self.act(Due::Device, at);
@@ -397,12 +397,12 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.effects = effects;
     }
 
-    fn apply(&mut self, effect: Effect) {
+    fn apply(&mut self, effect: BlockEffect) {
         let now = self.now;
         match effect {
-            Effect::Blocked(process) => self.source.blocked(process, now),
-            Effect::Unblocked(process) => self.source.unblocked(process, now),
-            Effect::Completed { handle, process, inserted, issued, merged, cache_hit } => match &mut self.redcap {
+            BlockEffect::Blocked(process) => self.source.blocked(process, now),
+            BlockEffect::Unblocked(process) => self.source.unblocked(process, now),
+            BlockEffect::Completed { handle, process, inserted, issued, merged, cache_hit } => match &mut self.redcap {
                 None => {
                     self.source.served(handle, cache_hit);
                     self.completed(handle, process);
@@ -412,8 +412,8 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                     self.serve_cache();
                 }
             },
-            Effect::Wake(sleeper) => self.wake_soon(sleeper),
-            Effect::Contend { sleeper, completed, completer } => {
+            BlockEffect::Wake(sleeper) => self.wake_soon(sleeper),
+            BlockEffect::Contend { sleeper, completed, completer } => {
                 if self.cpus.completer_keeps_tag(completed) {
                     let latest = now + self.cpus.lost_wake(self.block.submitter(sleeper), now);
                     let event = self.delays.push(latest, Delayed::LostWake(sleeper));

@@ -51,7 +51,7 @@ pub struct Machine {
 const TRAINING_REQUESTS: u64 = 500_000;
 const TRAINING_SAMPLES: u64 = 64;
 
-/// Trains the two tables of a virtual disk on a model (GF 3.2.5): up to 500,000 requests, one at a time. O(requests).
+/// Trains the two tables of a reference disk on a model (GF 3.2.5): up to 500,000 requests, one at a time. O(requests).
 pub fn train_two_tables<D: Device + Clone>(device: D) -> TimeTables {
     let training = |samples| Training { form: TableForm::Two, samples, seed: 0 };
     let samples = (TRAINING_REQUESTS / training(1).requests(device.capacity()).max(1)).clamp(1, TRAINING_SAMPLES);
@@ -270,7 +270,7 @@ impl Machine {
     /// What an off-line training finds of the times of its disk or array (GF 3.2.5), where `redcap` needs a model of it. The
     /// training takes place once, whatever is run on the machine and on others like it.
     fn time_tables(&self, redcap: &RedcapSpec) -> Option<Arc<TimeTables>> {
-        if !redcap.algorithm.needs_virtual_disk() || self.capacity() > TableShape::LARGEST {
+        if !redcap.algorithm.needs_reference_disk() || self.capacity() > TableShape::LARGEST {
             return None;
         }
         Some(self.tables.get_or_init(|| Arc::new(train_two_tables(self.device()))).clone())

@@ -3,12 +3,15 @@
 use crate::error::SimError;
 use crate::ios::Io;
 use crate::metrics::Recorder;
+use crate::redcap_reference_disk::RedcapReferenceDisk;
 use crate::redcap_report::{RedcapReport, StateChange};
-use crate::redcap_virtual_disk::RedcapVirtualDisk;
 use crate::report::RunReport;
 use crate::run::RunConfig;
 use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
-use iopilot_redcap::{Action, Contents, CopyId, Counters, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_redcap::{
+    CacheCounters, CacheGeometry, Contents, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart,
+    Role,
+};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
 use std::ops::Range;
@@ -33,13 +36,13 @@ struct Sent {
     extent: (Lba, Sectors),
 }
 
-/// A cache with a virtual disk, where its algorithm needs one.
-pub(crate) type Cache = Redcap<Option<RedcapVirtualDisk>>;
+/// A cache with a reference disk, where its algorithm needs one.
+pub(crate) type RedcapCache = Redcap<Option<RedcapReferenceDisk>>;
 
 /// The cache of one device. The engine carries out what it asks for.
 #[derive(Clone)]
 pub(crate) struct RedcapLayer {
-    cache: Cache,
+    cache: RedcapCache,
     settings: String,
     originals: Vec<Original>,
     free: Vec<u64>,
@@ -49,16 +52,16 @@ pub(crate) struct RedcapLayer {
     copy_per_sector: f64,
     prefetches: u64,
     /// Its counters, and its prefetches, when the warm-up was over.
-    before: (Counters, u64),
+    before: (CacheCounters, u64),
     changes: Vec<StateChange>,
     /// What the workload sees. The block layer's own recorder sees the disk's requests.
     pub(crate) recorder: Recorder,
     /// What is to be done; empty between calls of the engine.
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<RedcapAction>,
 }
 
 impl RedcapLayer {
-    pub(crate) fn new(cache: Cache, spec: &RedcapSpec, recorder: Recorder) -> Self {
+    pub(crate) fn new(cache: RedcapCache, spec: &RedcapSpec, recorder: Recorder) -> Self {
         let active = cache.state().is_active();
         Self {
             cache,
@@ -68,7 +71,7 @@ impl RedcapLayer {
             parts: Vec::new(),
             copy_per_sector: spec.copy_us_per_kib * 500.0,
             prefetches: 0,
-            before: (Counters::default(), 0),
+            before: (CacheCounters::default(), 0),
             changes: vec![StateChange { time_s: 0.0, active }],
             recorder,
             actions: Vec::new(),
@@ -96,7 +99,7 @@ impl RedcapLayer {
     }
 
     /// Gives the cache other segments.
-    pub(crate) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+    pub(crate) fn set_geometry(&mut self, geometry: CacheGeometry, now: Nanos) -> Result<(), InputError> {
         self.cache.set_geometry(geometry, now, &mut self.actions)?;
         self.note_state(now);
         Ok(())
@@ -131,7 +134,7 @@ impl RedcapLayer {
     }
 
     /// A part as the block layer takes it.
-    pub(crate) fn arrival_of(&mut self, part: &Part) -> Arrival {
+    pub(crate) fn arrival_of(&mut self, part: &RequestPart) -> Arrival {
         let index = part.id.index();
         if index >= self.parts.len() {
             self.parts.resize(index + 1, None);
@@ -142,7 +145,7 @@ impl RedcapLayer {
         if !is_prefetch {
             self.originals[part.io.0 as usize].waits = true;
         }
-        let &Part { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
+        let &RequestPart { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
         let handle = SourceHandle(index as u64);
         Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle }
     }
@@ -154,25 +157,25 @@ impl RedcapLayer {
         (inserted, issued, now): (Nanos, Nanos, Nanos),
         merged: Sectors,
     ) {
-        // A virtual disk knows what the real one has shown by the time of each of its own requests.
+        // A reference disk knows what the real one has shown by the time of each of its own requests.
         self.cache.advance(now, &mut self.actions);
         if let Some(Sent { part, op, extent }) = self.parts.get_mut(handle.0 as usize).and_then(Option::take) {
-            // With a virtual disk, time in the disk's own queue is time of waiting, as the model has none.
-            let dispatched = self.virtual_disk().map_or(issued, |disk| disk.learn(op, extent, issued, now));
-            let served = Served { inserted, dispatched, completed: now, merged };
+            // With a reference disk, time in the disk's own queue is time of waiting, as the model has none.
+            let dispatched = self.reference_disk().map_or(issued, |disk| disk.learn(op, extent, issued, now));
+            let served = PartTimes { inserted, dispatched, completed: now, merged };
             self.cache.served(part, served, &mut self.actions);
         }
         self.note_state(now);
     }
 
-    fn virtual_disk(&mut self) -> Option<&mut RedcapVirtualDisk> {
-        self.cache.virtual_disk()?.as_mut()
+    fn reference_disk(&mut self) -> Option<&mut RedcapReferenceDisk> {
+        self.cache.reference_disk()?.as_mut()
     }
 
     /// A task has started another.
     pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId, now: Nanos) {
         self.cache.advance(now, &mut self.actions);
-        if let Some(disk) = self.virtual_disk() {
+        if let Some(disk) = self.reference_disk() {
             disk.started(process, parent);
         }
         self.note_state(now);
@@ -181,7 +184,7 @@ impl RedcapLayer {
     /// A task has exited.
     pub(crate) fn exited(&mut self, process: ProcessId, now: Nanos) {
         self.cache.advance(now, &mut self.actions);
-        if let Some(disk) = self.virtual_disk() {
+        if let Some(disk) = self.reference_disk() {
             disk.exited(process, now);
         }
         self.note_state(now);
@@ -189,11 +192,11 @@ impl RedcapLayer {
 
     /// The scheduler below was changed.
     pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<(), SimError> {
-        self.virtual_disk().map_or(Ok(()), |disk| disk.set_scheduler(scheduler, config))
+        self.reference_disk().map_or(Ok(()), |disk| disk.set_scheduler(scheduler, config))
     }
 
     /// A prefetch is given up: nobody waits for it, and the queue is full.
-    pub(crate) fn give_up(&mut self, part: &Part, now: Nanos) {
+    pub(crate) fn give_up(&mut self, part: &RequestPart, now: Nanos) {
         self.cache.dropped(part.id, now, &mut self.actions);
     }
 

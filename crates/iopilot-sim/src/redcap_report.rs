@@ -1,9 +1,9 @@
 //! [`RedcapReport`]: what a REDCAP cache did in a run.
 
-use crate::redcap_layer::Cache;
+use crate::redcap_layer::RedcapCache;
 use crate::report::RunReport;
 use iopilot_block::Distribution;
-use iopilot_redcap::{Counters, Geometry};
+use iopilot_redcap::{CacheCounters, CacheGeometry};
 use serde::Serialize;
 
 /// What a REDCAP cache did in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
@@ -12,12 +12,12 @@ pub struct RedcapReport {
     /// Its settings, as on the command line.
     pub settings: String,
     /// Its segments at the end.
-    pub geometry: Geometry,
-    /// The share of the disk that `rig` left alone at the end, in percent.
+    pub geometry: CacheGeometry,
+    /// The share of the disk that `adaptive` left alone at the end, in percent.
     pub off_percent: f64,
     /// What it did.
     #[serde(flatten)]
-    pub counters: Counters,
+    pub counters: CacheCounters,
     /// How often the cache was turned on and off, the beginning included.
     pub state: Vec<StateChange>,
     /// The decisions of its algorithm: up to 4096, the latest.
@@ -42,7 +42,7 @@ pub struct CheckReport {
     pub time_s: f64,
     /// How many reads had ended.
     pub reads: u64,
-    /// The cost of the cache in milliseconds: the left side of the algorithm's condition. With `vd` and `vd-literal` the time of
+    /// The cost of the cache in milliseconds: the left side of the algorithm's condition. With `vd` and `vd-all-blocks` the time of
     /// one block.
     pub with_cache_ms: f64,
     /// The cost without it: the right side.
@@ -52,7 +52,7 @@ pub struct CheckReport {
     /// The share of the disk that is left alone after the decision, in percent.
     pub off_percent: f64,
     /// The segments after the decision.
-    pub geometry: Geometry,
+    pub geometry: CacheGeometry,
 }
 
 /// The requests that reached the disk's queue, prefetches among them.
@@ -74,10 +74,10 @@ impl RedcapReport {
     /// Without what the counters were `before`.
     pub(crate) fn new(
         settings: String,
-        cache: &Cache,
+        cache: &RedcapCache,
         state: Vec<StateChange>,
         prefetches: u64,
-        before: &Counters,
+        before: &CacheCounters,
     ) -> Self {
         let checks = cache.checks().iter().map(|check| CheckReport {
             time_s: check.at.as_secs_f64(),

@@ -1,13 +1,13 @@
 //! [`run`]: any source on any device, under one scheduler.
 
-use crate::block_config::{BlockConfig, DeviceTraits, Queue};
+use crate::block_config::{BlockConfig, DeviceTraits, ResolvedQueue};
 use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::{CpuTiming, FixedCosts};
-use crate::engine::{Engine, Stuck};
+use crate::engine::{SimulationEngine, Stuck};
 use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
-use crate::redcap_virtual_disk::RedcapVirtualDisk;
+use crate::redcap_reference_disk::RedcapReferenceDisk;
 use crate::report::RunReport;
 use crate::warm_up::WarmUp;
 use iopilot_block::InputError;
@@ -28,7 +28,7 @@ pub struct RunConfig {
     pub host: CpuOverheads,
     /// A cache above the block layer, where there is one.
     pub redcap: Option<RedcapSpec>,
-    /// What is known of the disk's times before the run, for a cache whose algorithm has a virtual disk: two tables, trained off
+    /// What is known of the disk's times before the run, for a cache whose algorithm has a reference disk: two tables, trained off
     /// line (GF 3.2.5). Without them it knows nothing, and learns.
     pub tables: Option<Arc<TimeTables>>,
     /// `queue/rotational`: whether the scheduler is told that seeks cost time.
@@ -118,7 +118,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     progress: &Progress,
     mut log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
-    if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) {
+    if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) {
         // Nobody would decide.
         let expected = "an algorithm that decides by itself, in a run that nobody watches";
         return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
@@ -154,24 +154,24 @@ pub(crate) fn run_name(scheduler: &SchedulerSpec, config: &RunConfig) -> String 
 /// The engine of a run, with a cache where `config` has one.
 pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     source: S,
-    queue: Queue,
+    queue: ResolvedQueue,
     (spec, scheduler): (&SchedulerSpec, AnyScheduler),
     device: D,
     cpus: C,
     config: &RunConfig,
     log: bool,
-) -> Result<Engine<S, D, C>, SimError> {
+) -> Result<SimulationEngine<S, D, C>, SimError> {
     let Some(redcap) = &config.redcap else {
         let recorder = Recorder::new(log || config.disk_log, config.outcomes);
-        return Ok(Engine::new(source, queue, scheduler, device, cpus, recorder).with_warm_up(config.warm_up));
+        return Ok(SimulationEngine::new(source, queue, scheduler, device, cpus, recorder).with_warm_up(config.warm_up));
     };
     let capacity = device.capacity();
-    let needed = redcap.algorithm.needs_virtual_disk();
-    let disk = needed.then(|| RedcapVirtualDisk::new(spec, capacity, config)).transpose()?;
+    let needed = redcap.algorithm.needs_reference_disk();
+    let disk = needed.then(|| RedcapReferenceDisk::new(spec, capacity, config)).transpose()?;
     let recorder = Recorder::new(log, config.outcomes);
-    let layer = RedcapLayer::new(Redcap::with_virtual_disk(redcap, capacity, disk)?, redcap, recorder);
+    let layer = RedcapLayer::new(Redcap::with_reference_disk(redcap, capacity, disk)?, redcap, recorder);
     let below = Recorder::new(config.disk_log, false);
-    let engine = Engine::new(source, queue, scheduler, device, cpus, below);
+    let engine = SimulationEngine::new(source, queue, scheduler, device, cpus, below);
     Ok(engine.with_redcap(layer).with_warm_up(config.warm_up))
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn built<D: Device>(
     device: &D,
     scheduler: &SchedulerSpec,
     config: &RunConfig,
-) -> Result<(Queue, AnyScheduler), SimError> {
+) -> Result<(ResolvedQueue, AnyScheduler), SimError> {
     let queue = config.block.resolve(scheduler.info(), &DeviceTraits::of(device, config.rotational), &config.host);
     let environment = Environment {
         cpus: queue.cpus,

@@ -1,13 +1,13 @@
 //! [`Session`]: a run that can be stopped at any moment, looked at, and given another scheduler.
 
 use crate::cpu_timing::FixedCosts;
-use crate::engine::Engine;
+use crate::engine::SimulationEngine;
 use crate::error::SimError;
 use crate::report::RunReport;
 use crate::run::{RunConfig, assembled, built, run_name};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
-use iopilot_redcap::{Contents, Geometry};
+use iopilot_redcap::{CacheGeometry, Contents};
 use iopilot_sched::SchedulerSpec;
 use iopilot_trace::TraceRecord;
 use iopilot_workload::Source;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// it: under load.
 #[derive(Clone)]
 pub struct Session<S, D> {
-    engine: Engine<S, D, FixedCosts>,
+    engine: SimulationEngine<S, D, FixedCosts>,
     config: RunConfig,
     scheduler: SchedulerSpec,
 }
@@ -112,7 +112,7 @@ impl<S: Source, D: Device> Session<S, D> {
         self.engine.is_redcap_active()
     }
 
-    /// Turns the REDCAP cache on or off at `now`, where there is one: for [`iopilot_redcap::Algorithm::Rig`], which is decided from
+    /// Turns the REDCAP cache on or off at `now`, where there is one: for [`iopilot_redcap::Algorithm::Adaptive`], which is decided from
     /// outside.
     pub fn set_redcap_active(&mut self, active: bool, now: Nanos) {
         self.engine.set_redcap_active(active, now);
@@ -129,7 +129,7 @@ impl<S: Source, D: Device> Session<S, D> {
     ///
     /// # Errors
     /// Where the geometry is out of range.
-    pub fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), SimError> {
+    pub fn set_redcap_geometry(&mut self, geometry: CacheGeometry, now: Nanos) -> Result<(), SimError> {
         Ok(self.engine.set_redcap_geometry(geometry, now)?)
     }
 

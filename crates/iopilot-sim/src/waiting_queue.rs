@@ -1,6 +1,6 @@
-//! [`WaitingQueue`]: what the requests of a virtual disk wait for (GF 3.2.3).
+//! [`WaitingQueue`]: what the requests of a reference disk wait for (GF 3.2.3).
 //!
-//! The virtual disk gets a copy of each request when the real one is submitted. The real process may be ahead of the virtual
+//! The reference disk gets a copy of each request when the real one is submitted. The real process may be ahead of the virtual
 //! one by then. A heuristic finds what the copy depends on:
 //!
 //! - A write depends on nothing.
@@ -12,7 +12,7 @@
 //! No think times: a request that depends on nothing goes to the scheduler at once.
 
 use iopilot_block::{Criticality, EventQueue, Flags, Nanos, Op, ProcessId, ProcessMap};
-use iopilot_redcap::{Virtual, VirtualDone};
+use iopilot_redcap::{ReferenceCompletion, ReferenceRequest};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub(crate) struct WaitingQueue {
     /// Empty between calls; kept for its memory.
     changed: Vec<(ProcessId, bool)>,
     /// Requests that were served, in order, for the owner to take.
-    pub(crate) done: Vec<VirtualDone>,
+    pub(crate) done: Vec<ReferenceCompletion>,
 }
 
 /// The requests of one process.
@@ -84,7 +84,7 @@ impl Process {
 #[derive(Clone, Copy, Debug)]
 enum Waiting {
     /// A request, and when it was submitted.
-    Request(Virtual, Nanos),
+    Request(ReferenceRequest, Nanos),
     /// The exit of a child.
     Exit(ProcessId),
 }
@@ -118,7 +118,7 @@ fn is_synchronous(request: &Arrival) -> bool {
 
 impl WaitingQueue {
     /// Takes a copy of a request. `now` never goes back.
-    pub(crate) fn submit(&mut self, next: Virtual, now: Nanos) {
+    pub(crate) fn submit(&mut self, next: ReferenceRequest, now: Nanos) {
         let Arrival { op, process, .. } = next.request;
         if op != Op::Read {
             return self.start(next, now);
@@ -210,7 +210,7 @@ impl WaitingQueue {
     }
 
     /// Takes the next request of a process out of its queue, if it waits for nothing.
-    fn next_of(&mut self, id: ProcessId) -> Option<Virtual> {
+    fn next_of(&mut self, id: ProcessId) -> Option<ReferenceRequest> {
         while let Waiting::Exit(child) = self.processes.get(&id)?.waiting.front()? {
             if self.processes.contains_key(child) {
                 return None;
@@ -218,7 +218,9 @@ impl WaitingQueue {
             self.processes.get_mut(&id)?.pop();
         }
         let process = self.processes.get_mut(&id)?;
-        let &Waiting::Request(next @ Virtual { request, copy }, at) = process.waiting.front()? else { return None };
+        let &Waiting::Request(next @ ReferenceRequest { request, copy }, at) = process.waiting.front()? else {
+            return None;
+        };
         if process.gated {
             return None;
         }
@@ -236,7 +238,7 @@ impl WaitingQueue {
         Some(next)
     }
 
-    fn start(&mut self, Virtual { request, copy }: Virtual, now: Nanos) {
+    fn start(&mut self, ReferenceRequest { request, copy }: ReferenceRequest, now: Nanos) {
         let (is_read, Arrival { handle, process, .. }) = (is_synchronous(&request), request);
         let of = self.processes.entry(process).or_default();
         of.under_way += 1;
@@ -262,7 +264,7 @@ impl WaitingQueue {
     fn end(&mut self, number: u32, now: Nanos) {
         let UnderWay { handle, process, since, is_read } = self.under_way[number as usize];
         self.free.push(number);
-        self.done.push(VirtualDone { handle, at: now, wait_and_service: now.since(since) });
+        self.done.push(ReferenceCompletion { handle, at: now, wait_and_service: now.since(since) });
         let Some(of) = self.processes.get_mut(&process) else { return };
         of.under_way -= 1;
         if is_read {
@@ -315,7 +317,7 @@ mod tests {
     use super::*;
     use iopilot_block::{IoPriority, Lba, Sectors};
 
-    fn request(id: u64, process: u32, op: Op) -> Virtual {
+    fn request(id: u64, process: u32, op: Op) -> ReferenceRequest {
         let request = Arrival {
             handle: SourceHandle(id),
             op,
@@ -327,10 +329,10 @@ mod tests {
             criticality: Criticality::TimeCritical,
             cpu: 0,
         };
-        Virtual { request, copy: None }
+        ReferenceRequest { request, copy: None }
     }
 
-    fn read(id: u64, process: u32) -> Virtual {
+    fn read(id: u64, process: u32) -> ReferenceRequest {
         request(id, process, Op::Read)
     }
 
@@ -371,8 +373,8 @@ mod tests {
     #[test]
     fn read_ahead_goes_with_the_reads_before_it_and_behind_those_that_wait() {
         let ahead = |id| {
-            let Virtual { request, copy } = read(id, 7);
-            Virtual { request: Arrival { flags: Flags::READ_AHEAD, ..request }, copy }
+            let ReferenceRequest { request, copy } = read(id, 7);
+            ReferenceRequest { request: Arrival { flags: Flags::READ_AHEAD, ..request }, copy }
         };
         let mut q = WaitingQueue::default();
         q.submit(read(1, 7), Nanos(0));
@@ -388,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_copy_takes_its_time_without_the_disk_and_the_parts_of_a_read_go_together() {
-        let copy = |id, process, takes| Virtual { copy: Some(Nanos(takes)), ..read(id, process) };
+        let copy = |id, process, takes| ReferenceRequest { copy: Some(Nanos(takes)), ..read(id, process) };
         let mut q = WaitingQueue::default();
         q.submit(copy(1, 7, 30), Nanos(10));
         q.submit(read(2, 7), Nanos(12));

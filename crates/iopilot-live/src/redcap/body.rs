@@ -10,8 +10,8 @@ use super::streams::Streams;
 use super::tally::Tally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
-use iopilot_redcap::{Action, CopyId, Geometry, Part, Redcap, RedcapSpec, Role, Served};
-use iopilot_sim::RedcapVirtualDisk;
+use iopilot_redcap::{CacheGeometry, CopyId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart, Role};
+use iopilot_sim::RedcapReferenceDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(super) fn now() -> Nanos {
     Nanos(monotonic())
 }
 
-/// Requests that are kept for one check of `rig`: those beyond are counted only.
+/// Requests that are kept for one check of `adaptive`: those beyond are counted only.
 const MOST_RECORDS: usize = 50_000;
 
 /// A request from above.
@@ -60,14 +60,14 @@ type Vectors = [libc::iovec; 3];
 /// A request below.
 #[derive(Clone, Copy)]
 struct InFlight {
-    part: Part,
+    part: RequestPart,
     sent: Nanos,
     /// Whether it is sent for the second time, alone.
     again: bool,
 }
 
 /// The policy, with a virtual disk where its algorithm needs one.
-pub(super) type Cache = Redcap<Option<RedcapVirtualDisk>>;
+pub(super) type Cache = Redcap<Option<RedcapReferenceDisk>>;
 
 /// The policy with its body. All its methods are called under one lock.
 pub(super) struct Body {
@@ -75,14 +75,14 @@ pub(super) struct Body {
     pub(super) frames: Frames,
     pub(super) tally: Tally,
     /// The segments that the frames are divided into.
-    geometry: Geometry,
+    geometry: CacheGeometry,
     segment_sectors: u64,
     /// Bytes that the cache may hold now.
     limit: u64,
     ring: Arc<Ring>,
     /// Parts in flight, at most, that still let prefetches be added.
     congested: usize,
-    actions: Vec<Action>,
+    actions: Vec<RedcapAction>,
     originals: Vec<Option<Original>>,
     free: Vec<u64>,
     /// By the index of the part.
@@ -178,7 +178,7 @@ impl Body {
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.submit(&io, now, &mut actions);
         self.follow_geometry();
-        if let [Action::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
+        if let [RedcapAction::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
             if (first, length) == (lba, sectors) {
                 actions.clear();
                 self.actions = actions;
@@ -230,13 +230,13 @@ impl Body {
         // A virtual disk knows what the real one has shown by the time of each of its own requests.
         self.cache.advance(now, &mut actions);
         // The disk serves one after the other: a part's service begins when that before it ended.
-        let virtual_disk = self.cache.virtual_disk().and_then(Option::as_mut);
+        let virtual_disk = self.cache.reference_disk().and_then(Option::as_mut);
         let dispatched = match virtual_disk {
             Some(disk) => disk.learn(part.op, (part.lba, part.sectors), sent, now),
             None => sent.max(self.completed),
         };
         self.completed = now;
-        let served = Served { inserted: sent, dispatched, completed: now, merged: Sectors(0) };
+        let served = PartTimes { inserted: sent, dispatched, completed: now, merged: Sectors(0) };
         match good {
             true => self.cache.served(part.id, served, &mut actions),
             false => self.cache.failed(part.id, served, &mut actions),
@@ -287,23 +287,23 @@ impl Body {
     }
 
     /// Carries out what the policy asks for.
-    fn act(&mut self, mut actions: Vec<Action>, mut at: Nanos) {
+    fn act(&mut self, mut actions: Vec<RedcapAction>, mut at: Nanos) {
         let mut next = 0;
         self.follow_geometry();
         while let Some(&action) = actions.get(next) {
             next += 1;
             match action {
-                Action::Send(part) if part.role == Role::Prefetch && self.in_flight >= self.congested => {
+                RedcapAction::Send(part) if part.role == Role::Prefetch && self.in_flight >= self.congested => {
                     self.tally.given_up();
                     self.cache.dropped(part.id, at, &mut actions);
                 }
-                Action::Send(part) => {
+                RedcapAction::Send(part) => {
                     if self.send(part, at).is_err() {
-                        let served = Served { inserted: at, dispatched: at, completed: at, merged: Sectors(0) };
+                        let served = PartTimes { inserted: at, dispatched: at, completed: at, merged: Sectors(0) };
                         self.cache.failed(part.id, served, &mut actions);
                     }
                 }
-                Action::Copy { copy, io, slot, lba, sectors } => {
+                RedcapAction::Copy { copy, io, slot, lba, sectors } => {
                     let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
                     let (first, length) = (self.offset_in(io, lba), sectors.bytes() as usize);
                     if let Some(original) = self.originals[io.0 as usize].as_mut() {
@@ -319,7 +319,7 @@ impl Body {
                     at = now();
                     self.cache.copied(copy, at, &mut actions);
                 }
-                Action::Done { io, failed } => self.finish(io, failed, at),
+                RedcapAction::Done { io, failed } => self.finish(io, failed, at),
             }
             self.follow_geometry();
         }

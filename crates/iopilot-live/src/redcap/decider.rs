@@ -1,4 +1,4 @@
-//! [`Decider`]: decides for the algorithm `rig`, by trials on a model of the disk.
+//! [`Decider`]: decides for the algorithm `adaptive`, by trials on a model of the disk.
 
 use crate::dads::{Simulators, simulators};
 use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};

@@ -43,11 +43,11 @@ pub struct DryRunReport {
     pub without_s: f64,
     /// The same with a cache that is always on.
     pub always_s: f64,
-    /// The same with a cache that `rig` turns on and off.
-    pub rig_s: f64,
+    /// The same with a cache that `adaptive` turns on and off.
+    pub adaptive_s: f64,
     /// The share of the windows in which the cache would have been on, in percent.
     pub active_percent: f64,
-    /// What `rig` would have saved of the total service time, in percent.
+    /// What `adaptive` would have saved of the total service time, in percent.
     pub saved_percent: f64,
     /// The decisions.
     pub checks: Vec<CheckNote>,
@@ -89,7 +89,7 @@ pub fn dry_run(
         // The window just over was served as the decision before it says.
         report.without_s += check.without_s;
         report.always_s += check.everywhere_s;
-        report.rig_s += check.before_s;
+        report.adaptive_s += check.before_s;
         on += u32::from(active);
         let note = CheckNote {
             at_s: began.elapsed().as_secs_f64(),
@@ -106,7 +106,7 @@ pub fn dry_run(
     report.lacks = decider.lacks();
     if report.without_s > 0.0 {
         report.active_percent = 100.0 * f64::from(on) / report.checks.len() as f64;
-        report.saved_percent = 100.0 * (1.0 - report.rig_s / report.without_s);
+        report.saved_percent = 100.0 * (1.0 - report.adaptive_s / report.without_s);
     }
     decider.save()?;
     Ok(report)

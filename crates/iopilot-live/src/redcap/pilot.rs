@@ -1,4 +1,4 @@
-//! The thread that decides for the algorithm `rig`.
+//! The thread that decides for the algorithm `adaptive`.
 
 use super::body::{Window, now};
 use super::cached_disk::CachedDisk;

@@ -22,7 +22,7 @@ use crate::metrics_server::MetricsServer;
 use iopilot_block::SECTOR_BYTES;
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
-use iopilot_sim::{RedcapVirtualDisk, RunConfig, train_two_tables};
+use iopilot_sim::{RedcapReferenceDisk, RunConfig, train_two_tables};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{TryRecvError, channel};
@@ -78,7 +78,7 @@ impl RedcapServer {
         let spec = options.spec;
         let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
         let virtual_disk = virtual_disk(&spec, &lower, &options.model)?;
-        let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, virtual_disk)?;
+        let cache = Redcap::with_reference_disk(&spec, lower.size / SECTOR_BYTES, virtual_disk)?;
         let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
         let mut warnings = Vec::new();
         let warmer = match &options.warm {
@@ -167,11 +167,11 @@ impl RedcapServer {
                 warnings.push(format!("the cache does not shrink when memory is short: /proc/pressure/memory: {e}"));
             }
         }
-        if spec.algorithm == Algorithm::Rig {
+        if spec.algorithm == Algorithm::Adaptive {
             let (stop, stopped) = channel();
             let monitor = Arc::clone(&monitor);
             let run = move || run_pilot(decider, &monitor.disk, &monitor.notes, &stopped);
-            parts.pilot = Some((spawn("rig", run).map_err(thread_failed)?, stop));
+            parts.pilot = Some((spawn("adaptive", run).map_err(thread_failed)?, stop));
         }
         if let (Some(warmer), Some(warmth)) = (warmer, monitor.warmth.clone()) {
             let (stop, stopped) = channel();
@@ -267,8 +267,8 @@ fn virtual_disk(
     spec: &RedcapSpec,
     disk: &LowerDisk,
     model: &RedcapModel,
-) -> Result<Option<RedcapVirtualDisk>, LiveError> {
-    if !spec.algorithm.needs_virtual_disk() {
+) -> Result<Option<RedcapReferenceDisk>, LiveError> {
+    if !spec.algorithm.needs_reference_disk() {
         return Ok(None);
     }
     let (capacity, tables) = match model {
@@ -276,7 +276,7 @@ fn virtual_disk(
         RedcapModel::Learned { .. } => (disk.size / SECTOR_BYTES, None),
     };
     let config = RunConfig { tables, rotational: disk.rotational, ..RunConfig::default() };
-    let made = RedcapVirtualDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
+    let made = RedcapReferenceDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
     made.map(Some).map_err(|e| LiveError::Device { path: disk.path.clone(), reason: e.to_string() })
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Warmer {
     written: Vec<u64>,
 }
 
-/// Segments of `sectors` each as those of the file, of `unit` sectors: `rig` may have given the cache others meanwhile.
+/// Segments of `sectors` each as those of the file, of `unit` sectors: `adaptive` may have given the cache others meanwhile.
 fn in_units(segments: &[u64], sectors: u64, unit: u64) -> Vec<u64> {
     let mut units = Vec::with_capacity(segments.len());
     for segment in segments {

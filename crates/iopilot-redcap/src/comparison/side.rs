@@ -1,4 +1,4 @@
-//! [`Side`]: what the reads of one interval cost in one world.
+//! [`IntervalCost`]: what the reads of one interval cost in one world.
 
 use crate::Ratio;
 use crate::sums::scaled;
@@ -6,7 +6,7 @@ use iopilot_block::Nanos;
 
 /// The reads of one interval in one world.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Side {
+pub(super) struct IntervalCost {
     pub(super) reads: u32,
     time: Nanos,
     blocks: u64,
@@ -14,7 +14,7 @@ pub(super) struct Side {
     ratios: u64,
 }
 
-impl Side {
+impl IntervalCost {
     pub(super) fn add(&mut self, time: Nanos, blocks: u64) {
         let blocks = blocks.max(1);
         self.reads += 1;

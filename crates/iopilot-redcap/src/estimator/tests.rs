@@ -27,7 +27,7 @@ fn inactive(hits: (u64, u64), misses: (u64, u64), prefetched: u64) -> Sums {
     Sums { disk_hit_time, ..read((hits.0, 0), misses, (prefetched, 0)) }
 }
 
-fn add(estimator: &mut Estimator, n: u32, read: Sums, active: bool) -> Vec<Verdict> {
+fn add(estimator: &mut Estimator, n: u32, read: Sums, active: bool) -> Vec<ActivationVerdict> {
     (0..n).filter_map(|_| estimator.add(read, active)).collect()
 }
 
@@ -40,7 +40,7 @@ fn bad() -> Sums {
     read((0, 0), (1, 8_000), (31, 2_000))
 }
 
-fn sides(verdict: &Verdict) -> (u64, u64, bool) {
+fn sides(verdict: &ActivationVerdict) -> (u64, u64, bool) {
     (verdict.with_cache.0 / 1_000, verdict.without_cache.0 / 1_000, verdict.good)
 }
 

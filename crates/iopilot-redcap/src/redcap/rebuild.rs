@@ -1,22 +1,22 @@
 //! Another geometry for a cache in use.
 
 use super::Redcap;
-use crate::geometry::Layout;
-use crate::regions::Regions;
-use crate::{Action, Geometry, VirtualDisk};
+use crate::geometry::SegmentLayout;
+use crate::regions::OffRegions;
+use crate::{CacheGeometry, RedcapAction, ReferenceDisk};
 use iopilot_block::{InputError, Nanos};
 
 /// A change of geometry that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rebuild {
-    geometry: Geometry,
+    geometry: CacheGeometry,
     /// Whether the cache is to be active then.
     pub(super) active: bool,
 }
 
-impl<V: VirtualDisk> Redcap<V> {
+impl<V: ReferenceDisk> Redcap<V> {
     /// The segments, as they are now.
-    pub const fn geometry(&self) -> Geometry {
+    pub const fn geometry(&self) -> CacheGeometry {
         self.geometry
     }
 
@@ -28,7 +28,12 @@ impl<V: VirtualDisk> Redcap<V> {
     ///
     /// # Errors
     /// Where the geometry is out of range.
-    pub fn set_geometry(&mut self, geometry: Geometry, now: Nanos, out: &mut Vec<Action>) -> Result<(), InputError> {
+    pub fn set_geometry(
+        &mut self,
+        geometry: CacheGeometry,
+        now: Nanos,
+        out: &mut Vec<RedcapAction>,
+    ) -> Result<(), InputError> {
         geometry.check()?;
         if self.rebuild.is_none() && geometry == self.geometry {
             return Ok(());
@@ -43,13 +48,13 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Carries out a change of geometry that waits, if no frame is in use.
-    pub(super) fn rebuild_if_unused(&mut self, now: Nanos, out: &mut Vec<Action>) {
+    pub(super) fn rebuild_if_unused(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
         if self.cached > 0 {
             return;
         }
         let Some(Rebuild { geometry, active }) = self.rebuild.take() else { return };
-        let (old, new) = (self.layout, Layout::new(geometry, self.layout.capacity()));
-        let mut regions = Regions::default();
+        let (old, new) = (self.layout, SegmentLayout::new(geometry, self.layout.capacity()));
+        let mut regions = OffRegions::default();
         for range in self.regions.off() {
             let at = |number: u64| new.first_from(old.start(number.min(old.segments())));
             regions.set(at(range.start)..at(range.end), false);

@@ -1,13 +1,13 @@
 //! What a cache holds, and beginning with that: by reading it again after a restart, or in a simulation.
 
 use super::Redcap;
-use crate::contents::{Contents, Held};
+use crate::contents::{Contents, HeldSegment};
 use crate::miss_times::MissTimes;
 use crate::records::{Fetch, Handling};
-use crate::{Action, VirtualDisk};
+use crate::{RedcapAction, ReferenceDisk};
 use iopilot_block::{Arrival, Nanos};
 
-impl<V: VirtualDisk> Redcap<V> {
+impl<V: ReferenceDisk> Redcap<V> {
     /// The disk segments of which the cache holds blocks, by number, those that were used last first. O(segments).
     pub fn held(&self) -> Vec<u64> {
         self.cache.newest_first().map(|slot| self.cache.number(slot)).collect()
@@ -17,13 +17,13 @@ impl<V: VirtualDisk> Redcap<V> {
     pub fn contents(&self) -> Contents {
         let held = |slot| {
             let segment = self.cache.get(slot);
-            Held {
+            HeldSegment {
                 number: self.cache.number(slot),
                 valid: segment.valid | segment.coming,
                 used: !segment.used.is_empty(),
             }
         };
-        let mut segments: Vec<Held> = self.cache.newest_first().map(held).collect();
+        let mut segments: Vec<HeldSegment> = self.cache.newest_first().map(held).collect();
         segments.reverse();
         Contents { geometry: self.geometry, segments }
     }
@@ -39,8 +39,8 @@ impl<V: VirtualDisk> Redcap<V> {
     /// Reads into the cache all of the disk segment that `io` begins in, on nobody's behalf, and returns whether it does.
     ///
     /// The segment must be absent, and there must be room for it: nothing is evicted for it. The cache must be active.
-    /// The parts are prefetches with the process, priority and handle of `io`. No [`Action::Done`] follows.
-    pub fn warm(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<Action>) -> bool {
+    /// The parts are prefetches with the process, priority and handle of `io`. No [`RedcapAction::Done`] follows.
+    pub fn warm(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<RedcapAction>) -> bool {
         self.advance(now, out);
         if !self.state.is_active() || io.lba.0 >= self.layout.capacity() {
             return false;

@@ -1,6 +1,8 @@
 //! [`Bench`]: a cache, by hand.
 
-use crate::{Action, CopyId, Geometry, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{
+    CacheGeometry, CopyId, NoReferenceDisk, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, ReferenceDisk, Role,
+};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
 
 /// A request of process 7.
@@ -29,12 +31,12 @@ pub(super) enum Step {
     Failed(u64),
 }
 
-pub(super) struct Bench<V = NoVirtualDisk> {
+pub(super) struct Bench<V = NoReferenceDisk> {
     pub(super) cache: Redcap<V>,
     pub(super) now: u64,
     /// The length of the disk requests that parts are merged into.
     pub(super) merged: Sectors,
-    out: Vec<Action>,
+    out: Vec<RedcapAction>,
     /// Parts and copies in flight, by first sector.
     parts: Vec<(u64, Role, PartId)>,
     copies: Vec<(u64, CopyId)>,
@@ -45,34 +47,34 @@ pub(super) const CAPACITY: u64 = 15 * 64 + 43;
 
 impl Bench {
     pub(super) fn new(spec: &str) -> Self {
-        Self::with(spec, NoVirtualDisk)
+        Self::with(spec, NoReferenceDisk)
     }
 }
 
-impl<V: VirtualDisk> Bench<V> {
+impl<V: ReferenceDisk> Bench<V> {
     pub(super) fn with(spec: &str, disk: V) -> Self {
-        let cache = Redcap::with_virtual_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
+        let cache = Redcap::with_reference_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
         let merged = Sectors(0);
         Self { cache, now: 0, merged, out: Vec::new(), parts: Vec::new(), copies: Vec::new() }
     }
 
-    pub(super) fn actions(&mut self) -> Vec<Action> {
+    pub(super) fn actions(&mut self) -> Vec<RedcapAction> {
         std::mem::take(&mut self.out)
     }
 
     fn steps(&mut self) -> Vec<Step> {
         let actions = self.actions();
         let steps = actions.iter().map(|action| match *action {
-            Action::Send(part) => {
+            RedcapAction::Send(part) => {
                 self.parts.push((part.lba.0, part.role, part.id));
                 Step::Send(part.io.0, part.role, part.lba.0, part.sectors.0)
             }
-            Action::Copy { copy, io, lba, sectors, .. } => {
+            RedcapAction::Copy { copy, io, lba, sectors, .. } => {
                 self.copies.push((lba.0, copy));
                 Step::Copy(io.0, lba.0, sectors.0)
             }
-            Action::Done { io, failed: false } => Step::Done(io.0),
-            Action::Done { io, failed: true } => Step::Failed(io.0),
+            RedcapAction::Done { io, failed: false } => Step::Done(io.0),
+            RedcapAction::Done { io, failed: true } => Step::Failed(io.0),
         });
         steps.collect()
     }
@@ -96,9 +98,9 @@ impl<V: VirtualDisk> Bench<V> {
     }
 
     /// A part that took from `dispatched` until now.
-    fn times(&self, dispatched: u64) -> Served {
+    fn times(&self, dispatched: u64) -> PartTimes {
         let (dispatched, completed) = (Nanos(dispatched), Nanos(self.now));
-        Served { inserted: dispatched, dispatched, completed, merged: self.merged }
+        PartTimes { inserted: dispatched, dispatched, completed, merged: self.merged }
     }
 
     /// A part is served: it was dispatched at `dispatched`.
@@ -160,7 +162,7 @@ impl<V: VirtualDisk> Bench<V> {
         warmed.then_some(steps)
     }
 
-    pub(super) fn set_geometry(&mut self, geometry: Geometry) {
+    pub(super) fn set_geometry(&mut self, geometry: CacheGeometry) {
         self.cache.set_geometry(geometry, Nanos(self.now), &mut self.out).unwrap();
     }
 

@@ -1,7 +1,9 @@
 //! [`Body`]: a small disk with real bytes under a cache, in which everything happens in any order.
 
 use super::bench::io;
-use crate::{Action, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{
+    CacheGeometry, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, ReferenceDisk, RequestPart, Role,
+};
 use iopilot_block::{Arrival, Nanos, Op, SourceHandle};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -13,7 +15,7 @@ const GARBAGE: Version = u32::MAX;
 
 /// A part in flight.
 struct InFlight {
-    part: Part,
+    part: RequestPart,
     /// Whether it was done on the medium; its end is reported later.
     applied: bool,
     data: Vec<Version>,
@@ -42,7 +44,7 @@ struct Running {
 pub(super) struct Body<V> {
     pub(super) cache: Redcap<V>,
     now: u64,
-    geometry: Geometry,
+    geometry: CacheGeometry,
     segment: u64,
     disk: Vec<Version>,
     /// The content that the last write that was reported left.
@@ -64,11 +66,11 @@ pub(super) struct Body<V> {
     pub(super) rebuilt: u32,
 }
 
-impl<V: VirtualDisk> Body<V> {
+impl<V: ReferenceDisk> Body<V> {
     pub(super) fn new(spec: &RedcapSpec, sectors: u64, disk: V, rng: Pcg64Mcg) -> Self {
         let segment = u64::from(spec.geometry.segment_sectors().0);
         Self {
-            cache: Redcap::with_virtual_disk(spec, sectors, disk).unwrap(),
+            cache: Redcap::with_reference_disk(spec, sectors, disk).unwrap(),
             now: 0,
             geometry: spec.geometry,
             segment,
@@ -123,7 +125,7 @@ impl<V: VirtualDisk> Body<V> {
         let mut out = Vec::new();
         self.cache.submit(&io, Nanos(self.now), &mut out);
         if !active && !self.cache.state().is_active() {
-            let [Action::Send(part)] = &out[..] else { panic!("one request when inactive, not {out:?}") };
+            let [RedcapAction::Send(part)] = &out[..] else { panic!("one request when inactive, not {out:?}") };
             let original = (part.op, part.lba, part.sectors, part.flags, part.process, part.criticality, part.cpu);
             assert_eq!(original, (io.op, io.lba, io.sectors, io.flags, io.process, io.criticality, io.cpu));
         }
@@ -154,7 +156,7 @@ impl<V: VirtualDisk> Body<V> {
         }
     }
 
-    fn act(&mut self, actions: Vec<Action>) {
+    fn act(&mut self, actions: Vec<RedcapAction>) {
         let geometry = self.cache.geometry();
         if geometry != self.geometry {
             // No frame is in use.
@@ -165,16 +167,16 @@ impl<V: VirtualDisk> Body<V> {
         }
         for action in actions {
             match action {
-                Action::Send(part) => {
+                RedcapAction::Send(part) => {
                     assert!(part.lba.0 + u64::from(part.sectors.0) <= self.disk.len() as u64);
                     let fails = self.errors && self.rng.random_range(0..12) == 0;
                     self.parts.push(InFlight { part, applied: false, data: Vec::new(), dispatched: 0, fails });
                 }
-                Action::Copy { copy, io, slot, lba, sectors } => {
+                RedcapAction::Copy { copy, io, slot, lba, sectors } => {
                     let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
                     self.copies.push(CopyUnderWay { copy, io, slot, from, to });
                 }
-                Action::Done { io, failed } => self.done(io, failed),
+                RedcapAction::Done { io, failed } => self.done(io, failed),
             }
         }
     }
@@ -279,16 +281,16 @@ impl<V: VirtualDisk> Body<V> {
         let longer = if part.role == Role::Prefetch { 0 } else { self.slow.1 };
         let dispatched = Nanos(dispatched.saturating_sub(longer));
         let merged = iopilot_block::Sectors(0);
-        let served = Served { inserted: dispatched, dispatched, completed: Nanos(self.now), merged };
+        let served = PartTimes { inserted: dispatched, dispatched, completed: Nanos(self.now), merged };
         let mut out = Vec::new();
-        let report: fn(&mut Redcap<V>, PartId, Served, &mut Vec<Action>) =
+        let report: fn(&mut Redcap<V>, PartId, PartTimes, &mut Vec<RedcapAction>) =
             if fails { Redcap::failed } else { Redcap::served };
         report(&mut self.cache, part.id, served, &mut out);
         self.act(out);
     }
 
     /// Whether a sector of an original is this part's: a combined part is of one segment.
-    fn is_of(&self, part: &Part, sector: u64) -> bool {
+    fn is_of(&self, part: &RequestPart, sector: u64) -> bool {
         part.role != Role::Combined || sector / self.segment == part.lba.0 / self.segment
     }
 
@@ -304,7 +306,7 @@ impl<V: VirtualDisk> Body<V> {
             }
             Some(2) => {
                 let segment_blocks = 8 << self.rng.random_range(0..4);
-                let geometry = Geometry { segments: self.rng.random_range(1..12), segment_blocks };
+                let geometry = CacheGeometry { segments: self.rng.random_range(1..12), segment_blocks };
                 self.cache.set_geometry(geometry, now, &mut out).unwrap();
             }
             _ => self.cache.set_active(!self.cache.state().is_active(), now, &mut out),

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Step::*, io};
 use crate::Role::*;
-use crate::{Action, Redcap, RedcapSpec};
+use crate::{Redcap, RedcapAction, RedcapSpec};
 use iopilot_block::{Nanos, Op, SourceHandle};
 
 fn bench() -> Bench {
@@ -93,11 +93,11 @@ fn addresses_that_no_disk_has_go_down_as_they_are() {
             for lba in [u64::MAX / 2, u64::MAX - 67, u64::MAX] {
                 let mut out = Vec::new();
                 cache.submit(&io(1, op, lba, 67), Nanos(0), &mut out);
-                let [Action::Send(part)] = out[..] else { panic!("{out:?}") };
+                let [RedcapAction::Send(part)] = out[..] else { panic!("{out:?}") };
                 assert_eq!((part.role, part.lba.0, part.sectors.0), (Whole, lba, 67));
                 out.clear();
                 cache.dropped(part.id, Nanos(1), &mut out);
-                assert_eq!(out, [Action::Done { io: SourceHandle(1), failed: true }]);
+                assert_eq!(out, [RedcapAction::Done { io: SourceHandle(1), failed: true }]);
             }
         }
     }

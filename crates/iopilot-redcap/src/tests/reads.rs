@@ -1,7 +1,7 @@
 //! Reads: the cases of GF 2.3.2 and 3.3.3.
 
 use super::bench::{Bench, CAPACITY, Step::*};
-use crate::{Action, Role::*};
+use crate::{RedcapAction, Role::*};
 use iopilot_block::{Criticality, Flags, ProcessId};
 
 /// Four segments of 32 KiB: 64 sectors.
@@ -240,7 +240,7 @@ fn a_prefetch_is_read_ahead_of_the_same_process() {
     io.flags |= Flags::NO_MERGE;
     let mut out = Vec::new();
     b.cache.submit(&io, iopilot_block::Nanos(0), &mut out);
-    let [Action::Send(missed), Action::Send(prefetch)] = out[..] else { panic!("{out:?}") };
+    let [RedcapAction::Send(missed), RedcapAction::Send(prefetch)] = out[..] else { panic!("{out:?}") };
     assert_eq!((missed.flags, missed.criticality, missed.frames), (io.flags, Criticality::TimeCritical, None));
     assert_eq!(prefetch.flags, Flags::META | Flags::READ_AHEAD);
     assert_eq!((prefetch.process, prefetch.cpu, prefetch.io.0), (ProcessId(7), 1, 1));

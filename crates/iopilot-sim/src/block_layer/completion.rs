@@ -1,6 +1,6 @@
 //! What a completion does: parts complete, a tag is freed, the next request may be dispatched.
 
-use super::{BlockLayer, Effect};
+use super::{BlockEffect, BlockLayer};
 use crate::cpu_timing::CpuTiming;
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{Completion, Device};
@@ -70,7 +70,7 @@ impl BlockLayer {
             if let Some(io) = self.ios.part_done(rq.io) {
                 self.recorder.completed(rq, &io, issued, now);
                 let (handle, process, inserted) = (io.handle, rq.process, rq.inserted);
-                self.effects.push(Effect::Completed {
+                self.effects.push(BlockEffect::Completed {
                     handle,
                     process,
                     inserted,

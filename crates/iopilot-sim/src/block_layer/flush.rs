@@ -24,7 +24,7 @@ pub(super) struct Steps {
 
 /// A request on its way through the machinery.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sequence {
+pub(super) struct FlushSequence {
     left: Steps,
     /// Its flags as submitted.
     flags: Flags,
@@ -60,7 +60,7 @@ pub(super) enum Admission {
 
 impl BlockLayer {
     /// The sequence of `id`, where it is in one.
-    pub(super) fn sequence(&self, id: RequestId) -> Option<&Sequence> {
+    pub(super) fn sequence(&self, id: RequestId) -> Option<&FlushSequence> {
         self.sequences.get(id.index()).and_then(Option::as_ref)
     }
 
@@ -89,7 +89,7 @@ impl BlockLayer {
             self.sequences.resize(id.index() + 1, None);
         }
         let scheduled = !steps.preflush;
-        self.sequences[id.index()] = Some(Sequence { left: steps, flags, scheduled });
+        self.sequences[id.index()] = Some(FlushSequence { left: steps, flags, scheduled });
         if scheduled {
             let queue = self.queue_of(id);
             self.hardware[queue].flushes.data_in_flight += 1;
@@ -173,7 +173,7 @@ impl BlockLayer {
 
     /// The flush that `id` needed, or its data, are done.
     fn step_over(&mut self, id: RequestId, data: bool, now: Nanos, over: &mut Vec<RequestId>) {
-        if let Some(Some(Sequence { left, .. })) = self.sequences.get_mut(id.index()) {
+        if let Some(Some(FlushSequence { left, .. })) = self.sequences.get_mut(id.index()) {
             match (data, left.preflush) {
                 (true, _) => left.data = false,
                 (false, true) => left.preflush = false,

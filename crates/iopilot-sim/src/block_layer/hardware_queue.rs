@@ -2,7 +2,7 @@
 
 use super::BlockLayer;
 use super::flush::FlushQueue;
-use crate::block_config::Queue;
+use crate::block_config::ResolvedQueue;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, RequestId};
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub(super) struct HardwareQueue {
 
 impl HardwareQueue {
     /// The idle queues of `queue`.
-    pub(super) fn all(queue: &Queue) -> Vec<Self> {
+    pub(super) fn all(queue: &ResolvedQueue) -> Vec<Self> {
         let one = || Self {
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
             flushes: FlushQueue::default(),

@@ -1,11 +1,11 @@
 //! From the task to the scheduler: splitting, merging, sleeping for a place or a tag, plugging.
 
 use super::flush::Admission;
-use super::{BlockLayer, Effect};
+use super::{BlockEffect, BlockLayer};
 use crate::cpu_timing::{CpuTiming, QueueRun};
 use iopilot_block::{Criticality, Nanos, Op, ProcessId, Request, RequestId, Sectors};
 use iopilot_device::Device;
-use iopilot_redcap::Part;
+use iopilot_redcap::RequestPart;
 use iopilot_sched::{Merged, Scheduler};
 use iopilot_workload::{Arrival, SourceHandle};
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ impl BlockLayer {
     }
 
     /// Whether a prefetch would be queued at once: neither does its task sleep, nor would it have to.
-    pub(crate) fn takes_at_once(&self, part: &Part) -> bool {
+    pub(crate) fn takes_at_once(&self, part: &RequestPart) -> bool {
         let cpu = part.cpu % self.queue.cpus;
         let needed = part.sectors.0.div_ceil(self.queue.max_sectors).max(1);
         let asleep = self.serial && self.asleep.contains_key(&part.process);
@@ -130,7 +130,7 @@ impl BlockLayer {
         if self.serial {
             let process = self.rqs[id].process;
             self.asleep.insert(process, VecDeque::new());
-            self.effects.push(Effect::Blocked(process));
+            self.effects.push(BlockEffect::Blocked(process));
         }
     }
 
@@ -141,12 +141,12 @@ impl BlockLayer {
             if !self.try_submit(id, now) {
                 self.asleep.insert(process, rest);
                 // It sleeps again at once. The last signal was that it sleeps, so the source needs no other.
-                debug_assert!(matches!(self.effects.last(), Some(Effect::Blocked(p)) if *p == process));
+                debug_assert!(matches!(self.effects.last(), Some(BlockEffect::Blocked(p)) if *p == process));
                 self.effects.pop();
                 return;
             }
         }
-        self.effects.push(Effect::Unblocked(process));
+        self.effects.push(BlockEffect::Unblocked(process));
     }
 
     /// A request with a tag goes to the flush machinery, to the task's plug, or to the scheduler.

@@ -3,7 +3,7 @@
 //! When a tag is freed, two tasks compete for it: the task whose request just completed, for its next request, and the one
 //! woken from the tag's wait queue. The CPU timing decides which is faster ([`CpuTiming::completer_keeps_tag`]).
 
-use super::{BlockLayer, Effect};
+use super::{BlockEffect, BlockLayer};
 use crate::cpu_timing::CpuTiming;
 use iopilot_block::{Nanos, ProcessId, RequestId};
 use iopilot_device::Device;
@@ -69,7 +69,7 @@ impl BlockLayer {
 
     /// Schedules the moment at which each woken sleeper looks for a tag.
     pub(super) fn wake_all(&mut self) {
-        self.effects.extend(self.woken.drain(..).map(Effect::Wake));
+        self.effects.extend(self.woken.drain(..).map(BlockEffect::Wake));
     }
 
     /// The request `id` is complete: those who slept for its tag contend for it with its task.
@@ -77,7 +77,7 @@ impl BlockLayer {
         let queue = self.queue_of(id);
         self.hardware[queue].tags.give(&self.rqs[id], &mut self.woken);
         let completer = self.rqs[id].process;
-        let contend = |sleeper| Effect::Contend { sleeper, completed, completer };
+        let contend = |sleeper| BlockEffect::Contend { sleeper, completed, completer };
         self.effects.extend(self.woken.drain(..).map(contend));
     }
 

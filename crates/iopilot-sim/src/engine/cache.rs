@@ -1,15 +1,15 @@
 //! A cache above the block layer: what changes it, and what it asks for.
 
-use super::{Delayed, Engine};
+use super::{Delayed, SimulationEngine};
 use crate::cpu_timing::CpuTiming;
 use crate::redcap_layer::RedcapLayer;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
-use iopilot_redcap::{Action, Geometry, Role};
+use iopilot_redcap::{CacheGeometry, RedcapAction, Role};
 use iopilot_workload::{Arrival, Source};
 use std::ops::Range;
 
-impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
+impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
     /// The same with a cache above the block layer.
     pub(crate) fn with_redcap(self, redcap: RedcapLayer) -> Self {
         Self { redcap: Some(Box::new(redcap)), ..self }
@@ -37,7 +37,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     }
 
     /// Gives the cache other segments, where there is one.
-    pub(crate) fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+    pub(crate) fn set_redcap_geometry(&mut self, geometry: CacheGeometry, now: Nanos) -> Result<(), InputError> {
         if let Some((layer, now)) = self.cache_at(now) {
             layer.set_geometry(geometry, now)?;
             self.follow_cache();
@@ -72,19 +72,19 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             for action in actions.drain(..) {
                 let Some(layer) = &mut self.redcap else { break };
                 match action {
-                    Action::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
+                    RedcapAction::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
                         layer.give_up(&part, now);
                     }
-                    Action::Send(part) => {
+                    RedcapAction::Send(part) => {
                         let arrival = layer.arrival_of(&part);
                         self.block.submit(&arrival, now);
                         sent = true;
                     }
-                    Action::Copy { copy, io, sectors, .. } => {
+                    RedcapAction::Copy { copy, io, sectors, .. } => {
                         let takes = layer.copy(io, sectors.0, now);
                         self.delays.push(now + takes, Delayed::Copied(copy));
                     }
-                    Action::Done { io, .. } => match layer.done(io, now) {
+                    RedcapAction::Done { io, .. } => match layer.done(io, now) {
                         (Arrival { handle, process, .. }, true) => self.completed(handle, process),
                         // The task did not sleep.
                         (Arrival { handle, .. }, false) => self.source.completed(handle, now),

@@ -96,7 +96,7 @@ fn what_is_never_active_changes_nothing() {
 
 #[test]
 fn every_request_completes_under_each_algorithm_and_few_tags() {
-    for algorithm in ["always", "v0", "v1", "v2", "vd", "vd-literal"] {
+    for algorithm in ["always", "v0", "v1", "v2", "vd", "vd-all-blocks"] {
         for miss in ["split", "combined"] {
             let records: Vec<_> = (0..3000)
                 .map(|n: u64| {

@@ -140,7 +140,15 @@ fn dry_run(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
         return render::json(&report);
     }
     let DryRunReport {
-        watched_s, reads, read_bytes, without_s, always_s, rig_s, active_percent, saved_percent, ..
+        watched_s,
+        reads,
+        read_bytes,
+        without_s,
+        always_s,
+        adaptive_s,
+        active_percent,
+        saved_percent,
+        ..
     } = &report;
     let mut lines = vec![format!("watched  {watched_s:.0} s, {reads} reads of {}", bytes(*read_bytes))];
     match (&report.lacks, report.checks.is_empty()) {
@@ -148,7 +156,7 @@ fn dry_run(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
         (None, true) => lines.push("no decisions: too few reads".to_owned()),
         (None, false) => lines.extend([
             format!("waiting  {without_s:.2} s without a cache, {always_s:.2} s with one that is always on"),
-            format!("rig      {rig_s:.2} s, {saved_percent:.1} % less; on for {active_percent:.0} % of the time"),
+            format!("adaptive {adaptive_s:.2} s, {saved_percent:.1} % less; on for {active_percent:.0} % of the time"),
         ]),
     }
     Ok(lines.join("\n") + "\n")

@@ -1,12 +1,12 @@
-//! [`RedcapVirtualDisk`]: the virtual disk of the REDCAP algorithms `vd` and `vd-literal` (GF 3.2), in virtual time.
+//! [`RedcapReferenceDisk`]: the reference disk of the REDCAP algorithms `vd` and `vd-all-blocks` (GF 3.2), in virtual time.
 //!
 //! It is a block layer with a scheduler of the same kind as the real disk's, above a disk that answers from two tables. The
 //! tables learn from each request that the real disk has served. [`WaitingQueue`] has the dependencies of the requests.
 
-use crate::block_config::{BlockConfig, Queue};
+use crate::block_config::{BlockConfig, ResolvedQueue};
 use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::FixedCosts;
-use crate::engine::Engine;
+use crate::engine::SimulationEngine;
 use crate::error::SimError;
 use crate::metrics::Recorder;
 use crate::run::{RunConfig, built};
@@ -15,20 +15,20 @@ use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, RequestId, Sec
 use iopilot_device::{
     Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables,
 };
-use iopilot_redcap::{Virtual, VirtualDisk, VirtualDone};
+use iopilot_redcap::{ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
 
 /// Samples that a cell of the tables keeps (GF 3.5.2).
 const SAMPLES: u32 = 64;
 
-type VirtualEngine = Engine<WaitingQueue, TableDisk, FixedCosts>;
+type ReferenceEngine = SimulationEngine<WaitingQueue, TableDisk, FixedCosts>;
 
-/// A virtual disk beside a real one: a live one, or one that is simulated.
+/// A reference disk beside a real one: a live one, or one that is simulated.
 #[derive(Clone)]
-pub struct RedcapVirtualDisk {
-    engine: Box<VirtualEngine>,
+pub struct RedcapReferenceDisk {
+    engine: Box<ReferenceEngine>,
     /// The same before its first request.
-    pristine: Box<VirtualEngine>,
+    pristine: Box<ReferenceEngine>,
     /// Requests with which a queue is congested.
     threshold: usize,
     congested: bool,
@@ -52,14 +52,14 @@ struct Service {
     completed: Nanos,
 }
 
-impl RedcapVirtualDisk {
+impl RedcapReferenceDisk {
     /// A disk of `capacity` sectors under `scheduler`. What is known of its times is in `config`.
     ///
     /// # Errors
     /// Where the disk is too large for tables, or the scheduler asks where the arm is.
     pub fn new(scheduler: &SchedulerSpec, capacity: u64, config: &RunConfig) -> Result<Self, SimError> {
         if capacity > TableShape::LARGEST {
-            let expected = format!("at most {} for an algorithm with a virtual disk", TableShape::LARGEST);
+            let expected = format!("at most {} for an algorithm with a reference disk", TableShape::LARGEST);
             return Err(InputError::new("sectors of the disk", capacity.to_string(), expected).into());
         }
         let tables = match &config.tables {
@@ -78,7 +78,7 @@ impl RedcapVirtualDisk {
         let cpus = FixedCosts::new(&config.host, disk.hardware_queues(), config.seed);
         let threshold = threshold(&queue);
         let recorder = Recorder::new(false, false);
-        let engine = Box::new(Engine::new(WaitingQueue::default(), queue, scheduler, disk, cpus, recorder));
+        let engine = Box::new(SimulationEngine::new(WaitingQueue::default(), queue, scheduler, disk, cpus, recorder));
         Ok(Self {
             pristine: engine.clone(),
             engine,
@@ -90,7 +90,7 @@ impl RedcapVirtualDisk {
         })
     }
 
-    /// The settings of the virtual disk beside a real one with the settings `real`: its CPUs take no time, and the disk serves
+    /// The settings of the reference disk beside a real one with the settings `real`: its CPUs take no time, and the disk serves
     /// one request at a time.
     fn config(real: &RunConfig) -> RunConfig {
         RunConfig {
@@ -112,7 +112,8 @@ impl RedcapVirtualDisk {
 
     /// The scheduler of the real disk was changed.
     pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, real: &RunConfig) -> Result<(), SimError> {
-        let (queue, scheduler): (Queue, AnyScheduler) = built(&self.engine.device, scheduler, &Self::config(real))?;
+        let (queue, scheduler): (ResolvedQueue, AnyScheduler) =
+            built(&self.engine.device, scheduler, &Self::config(real))?;
         self.threshold = threshold(&queue);
         self.pristine.switch(queue, scheduler.clone(), 0, Nanos::ZERO);
         let now = self.engine.now;
@@ -168,12 +169,12 @@ impl RedcapVirtualDisk {
 }
 
 /// `queue_congestion_on_threshold`: seven eighths of the queue (GF 3.2.6).
-fn threshold(queue: &Queue) -> usize {
+fn threshold(queue: &ResolvedQueue) -> usize {
     (queue.nr_requests - queue.nr_requests / 8) as usize
 }
 
-impl VirtualDisk for RedcapVirtualDisk {
-    fn submit(&mut self, request: Virtual, now: Nanos) {
+impl ReferenceDisk for RedcapReferenceDisk {
+    fn submit(&mut self, request: ReferenceRequest, now: Nanos) {
         self.notice_congestion(now);
         if !self.congested {
             self.engine.source.submit(request, now);
@@ -186,9 +187,9 @@ impl VirtualDisk for RedcapVirtualDisk {
         self.engine.next_time().or(self.congested.then_some(self.engine.now))
     }
 
-    fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>) {
+    fn advance(&mut self, now: Nanos, out: &mut Vec<ReferenceCompletion>) {
         let ran = self.engine.run_until(now);
-        debug_assert!(ran.is_ok(), "the virtual disk is stuck");
+        debug_assert!(ran.is_ok(), "the reference disk is stuck");
         if ran.is_err() {
             // A scheduler that keeps a request for ever: there is nothing to compare with any more.
             self.congested = true;
@@ -224,17 +225,17 @@ mod tests {
 
     const CAPACITY: u64 = 1 << 24;
 
-    fn disk(scheduler: &str) -> RedcapVirtualDisk {
+    fn disk(scheduler: &str) -> RedcapReferenceDisk {
         let mut tables = TimeTables::new(TableForm::Two, CAPACITY, 4);
         for (distance, us) in [(0, 100), (8_000, 5_000)] {
             let from = Lba(1_000_000 + distance);
             tables.observe(&TableLookup::new(Op::Read, from, Sectors(8), Lba(1_000_000)), Nanos::from_micros(us));
         }
         let config = RunConfig { tables: Some(tables.into()), rotational: true, ..RunConfig::default() };
-        RedcapVirtualDisk::new(&SchedulerSpec::parse(scheduler).unwrap(), CAPACITY, &config).unwrap()
+        RedcapReferenceDisk::new(&SchedulerSpec::parse(scheduler).unwrap(), CAPACITY, &config).unwrap()
     }
 
-    fn read(id: u64, process: u32, lba: u64) -> Virtual {
+    fn read(id: u64, process: u32, lba: u64) -> ReferenceRequest {
         let request = Arrival {
             handle: SourceHandle(id),
             op: Op::Read,
@@ -246,10 +247,10 @@ mod tests {
             criticality: Criticality::TimeCritical,
             cpu: 0,
         };
-        Virtual { request, copy: None }
+        ReferenceRequest { request, copy: None }
     }
 
-    fn served(disk: &mut RedcapVirtualDisk, until: Nanos) -> Vec<(u64, u64)> {
+    fn served(disk: &mut RedcapReferenceDisk, until: Nanos) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         disk.advance(until, &mut out);
         out.iter().map(|done| (done.handle.0, done.wait_and_service.0 / 1000)).collect()
