@@ -7,15 +7,15 @@ use crate::records::Original;
 use crate::{Algorithm, CacheState, RedcapSpec, ReferenceDisk};
 use iopilot_block::Nanos;
 
-/// What decides whether the cache is active.
+/// The state of the algorithm that decides whether the cache is active.
 #[derive(Clone, Debug)]
 pub(crate) enum Ada<V> {
-    /// Nothing in here: `always`, `never`, `adaptive`.
+    /// `always`, `never` and `adaptive`, which decide nothing in here.
     Outside,
     /// `v0`, `v1`, `v2`.
     Estimates {
         estimator: Box<Estimator>,
-        /// Whether it analyses pending states.
+        /// Whether pending states are analysed.
         pending: bool,
     },
     /// `vd`, `vd-all-blocks`.
@@ -53,17 +53,17 @@ impl<V: ReferenceDisk> Ada<V> {
         }
     }
 
-    /// A verdict that a new read makes due.
+    /// The verdict that becomes due when a new read arrives.
     pub(crate) fn overdue(&mut self, state: CacheState) -> Option<ActivationVerdict> {
         self.comparison().and_then(|comparison| comparison.overdue(state.is_active()))
     }
 
-    /// The interval of a new read.
+    /// Assigns a new read to an interval of the comparison.
     pub(crate) fn admit(&mut self) -> u32 {
         self.comparison().map_or(NO_BATCH, ReferenceComparison::admit)
     }
 
-    /// A read of the present state has ended.
+    /// Accounts for a read that the present state has handled. Returns the verdict of a check, where one is due.
     pub(crate) fn finished(&mut self, read: &Original, state: CacheState) -> Option<ActivationVerdict> {
         match self {
             Self::Outside => None,
@@ -76,7 +76,7 @@ impl<V: ReferenceDisk> Ada<V> {
         }
     }
 
-    /// Runs the reference disk to `now`.
+    /// Runs the reference disk to `now`. Returns the verdict of a check, where one is due.
     pub(crate) fn advance(&mut self, now: Nanos, state: CacheState) -> Option<ActivationVerdict> {
         let comparison = self.comparison()?;
         comparison.advance(now);

@@ -1,8 +1,8 @@
-//! [`SegmentBlocks`]: which blocks of one segment.
+//! [`SegmentBlocks`]: a set of blocks of one segment.
 
 use std::ops::{BitAnd, BitOr, Sub};
 
-/// A set of blocks of one segment, by their place in it: 0 to 63. All operations are O(1).
+/// A set of blocks of one segment, numbered from 0 to 63 within it. All operations are O(1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SegmentBlocks(u64);
 
@@ -10,7 +10,7 @@ impl SegmentBlocks {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const ALL: Self = Self(u64::MAX);
 
-    /// The blocks `first` to `last`, with both.
+    /// The blocks `first` to `last`, both included.
     pub(crate) const fn range(first: u32, last: u32) -> Self {
         Self((u64::MAX >> (63 - (last - first))) << first)
     }
@@ -23,17 +23,17 @@ impl SegmentBlocks {
         self.0.count_ones() as u64
     }
 
-    /// The blocks of this set, and those of `among` that have one of this set on both sides.
+    /// The blocks of this set, and those blocks of `among` whose neighbours on both sides are in this set.
     pub(crate) const fn with_gaps_filled(self, among: Self) -> Self {
         Self(self.0 | (among.0 & (self.0 << 1) & (self.0 >> 1)))
     }
 
-    /// The blocks before the first of this set, of `among`. The set is not empty.
+    /// The blocks of `among` before the first block of this set, which must not be empty.
     pub(crate) const fn before(self, among: Self) -> Self {
         Self(among.0 & ((1 << self.0.trailing_zeros()) - 1))
     }
 
-    /// The runs of neighbours, from the first: the first and the last block of each.
+    /// The runs of adjacent blocks, in order: the first and the last block of each.
     pub(crate) fn runs(self) -> impl Iterator<Item = (u32, u32)> {
         let mut left = self.0;
         std::iter::from_fn(move || {

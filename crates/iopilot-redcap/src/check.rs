@@ -1,4 +1,4 @@
-//! [`ActivationCheck`]: a decision of an algorithm, and what it was made on.
+//! [`ActivationCheck`]: a decision of an algorithm, with the costs that it compared.
 
 use crate::CacheState;
 use iopilot_block::Nanos;
@@ -8,24 +8,24 @@ use std::collections::VecDeque;
 /// A decision of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActivationCheck {
-    /// When.
+    /// The time of the decision.
     pub at: Nanos,
-    /// How many reads had ended.
+    /// The number of reads that had ended.
     pub reads: u64,
-    /// The cost of the cache. `v0` to `v2`: the left side of eq. 2.9, a sum over the last 100 reads. `vd`: the time of one
+    /// The cost with the cache. `v0` to `v2`: the left side of eq. 2.9, a sum over the last 100 reads. `vd`: the time of one
     /// block.
     pub with_cache: Nanos,
-    /// The cost without: the right side of eq. 2.9, or the time of one block.
+    /// The cost without the cache: the right side of eq. 2.9, or the time of one block.
     pub without_cache: Nanos,
-    /// Whether the cache was found to be of use.
+    /// Whether the cache saves time.
     pub good: bool,
-    /// The state before.
+    /// The state before the decision.
     pub before: CacheState,
-    /// The state after.
+    /// The state after the decision.
     pub after: CacheState,
 }
 
-/// Checks that are kept.
+/// The number of checks that are kept.
 const MOST: usize = 4096;
 
 /// The latest checks.
@@ -45,7 +45,7 @@ impl Checks {
     }
 }
 
-/// What a check says.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActivationVerdict {
     pub(crate) with_cache: Nanos,

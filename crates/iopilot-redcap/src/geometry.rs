@@ -1,20 +1,20 @@
-//! [`CacheGeometry`]: how large the cache is, and how it is divided.
+//! [`CacheGeometry`]: the size of the cache and of its segments.
 
 use crate::blocks::SegmentBlocks;
 use iopilot_block::{InputError, Lba, Sectors};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Sectors of a block: 4 KiB, a page frame and a file-system block (GF 2.3.1).
+/// The sectors of a block. It is 4 KiB long, as a page frame and a file-system block (GF 2.3.1).
 pub(crate) const BLOCK_SECTORS: u64 = 8;
 
-/// The segments of the cache (GF 2.3.1): how many, and of how many blocks of 4 KiB. Written `64x128k`.
+/// The number of the cache's segments, and their size in blocks of 4 KiB (GF 2.3.1). Written `64x128k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CacheGeometry {
-    /// How many segments.
+    /// The number of segments.
     pub segments: u32,
-    /// Blocks of 4 KiB in each: a power of two from 8 to 64 (32 to 256 KiB).
+    /// The blocks of 4 KiB in each segment: a power of two from 8 to 64 (32 to 256 KiB).
     pub segment_blocks: u32,
 }
 
@@ -44,7 +44,7 @@ impl CacheGeometry {
         Ok(geometry)
     }
 
-    /// Checks what was not read by [`CacheGeometry::parse`].
+    /// Checks a geometry that did not come from [`CacheGeometry::parse`].
     pub(crate) fn check(self) -> Result<(), InputError> {
         if !(8..=64).contains(&self.segment_blocks) || !self.segment_blocks.is_power_of_two() {
             return Err(InputError::new("redcap: segment size", self.to_string(), SIZES));
@@ -55,7 +55,7 @@ impl CacheGeometry {
         Ok(())
     }
 
-    /// The data that the cache holds, in bytes.
+    /// The size of the cache's data in bytes.
     pub const fn bytes(self) -> u64 {
         self.segments as u64 * self.segment_blocks as u64 * 4096
     }
@@ -87,19 +87,19 @@ impl From<CacheGeometry> for String {
     }
 }
 
-/// Where segments and their blocks are on a disk. The disk segment `k` is the blocks `k * S` to `k * S + S - 1`; the
-/// last one may be short.
+/// Where segments and their blocks lie on a disk. The disk segment `k` has the blocks `k * S` to `k * S + S - 1`; the last
+/// segment may be short.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentLayout {
-    /// Binary logarithm of a segment's sectors.
+    /// The binary logarithm of a segment's sectors.
     shift: u32,
-    /// Sectors of the disk.
+    /// The disk's size in sectors.
     capacity: u64,
 }
 
 impl SegmentLayout {
     pub(crate) fn new(geometry: CacheGeometry, capacity: u64) -> Self {
-        // No disk is half as long; below that, no address overflows.
+        // Below this limit no address overflows, and no disk is as large.
         Self { shift: geometry.segment_sectors().0.trailing_zeros(), capacity: capacity.min(u64::MAX / 2) }
     }
 
@@ -107,17 +107,17 @@ impl SegmentLayout {
         self.capacity
     }
 
-    /// The number of the disk segment that a sector is in.
+    /// The number of the disk segment that contains a sector.
     pub(crate) const fn number(self, sector: u64) -> u64 {
         sector >> self.shift
     }
 
-    /// The number of the first disk segment that begins at a sector or behind it.
+    /// The number of the first disk segment that begins at or after a sector.
     pub(crate) const fn first_from(self, sector: u64) -> u64 {
         sector.div_ceil(1 << self.shift)
     }
 
-    /// How many disk segments there are.
+    /// The number of disk segments.
     pub(crate) const fn segments(self) -> u64 {
         self.first_from(self.capacity)
     }
@@ -127,18 +127,18 @@ impl SegmentLayout {
         number << self.shift
     }
 
-    /// The sector behind a disk segment.
+    /// The sector after a disk segment.
     pub(crate) fn end(self, number: u64) -> u64 {
         ((number + 1) << self.shift).min(self.capacity)
     }
 
-    /// The blocks of a disk segment that the sectors `from` to `to` touch; `to` is behind the last.
+    /// The blocks of a disk segment that the sectors `from..to` touch.
     pub(crate) fn blocks(self, number: u64, from: u64, to: u64) -> SegmentBlocks {
         let place = |sector: u64| ((sector - self.start(number)) / BLOCK_SECTORS) as u32;
         SegmentBlocks::range(place(from), place(to - 1))
     }
 
-    /// The blocks of a disk segment that are wholly within `from` to `to`.
+    /// The blocks of a disk segment that lie wholly within `from..to`.
     pub(crate) fn whole_blocks(self, number: u64, from: u64, to: u64) -> SegmentBlocks {
         let from = from.next_multiple_of(BLOCK_SECTORS);
         let to = if to == self.capacity { to } else { to / BLOCK_SECTORS * BLOCK_SECTORS };
@@ -150,20 +150,20 @@ impl SegmentLayout {
         self.blocks(number, self.start(number), self.end(number))
     }
 
-    /// The sectors of a run of blocks of a disk segment, as the first and the one behind the last.
+    /// The sectors of a run of blocks of a disk segment: the first, and the one after the last.
     pub(crate) fn sectors(self, number: u64, (first, last): (u32, u32)) -> (u64, u64) {
         let start = self.start(number);
         let at = |block: u32| start + u64::from(block) * BLOCK_SECTORS;
         (at(first), at(last + 1).min(self.capacity))
     }
 
-    /// The part of the sectors `from` to `to` that is in one disk segment.
+    /// The part of the sectors `from..to` within one disk segment.
     pub(crate) fn within(self, number: u64, from: u64, to: u64) -> (u64, u64) {
         (from.max(self.start(number)), to.min(self.end(number)))
     }
 }
 
-/// A stretch of sectors as an address and a length.
+/// A range of sectors as an address and a length.
 pub(crate) fn extent((from, to): (u64, u64)) -> (Lba, Sectors) {
     (Lba(from), Sectors((to - from) as u32))
 }

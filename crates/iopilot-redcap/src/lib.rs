@@ -1,11 +1,12 @@
 //! REDCAP: a disk cache in RAM, below the page cache and above the I/O scheduler, that prefetches in disk order (GF 2, 3.3).
+//! GF is González-Férez' thesis of 2012; D20 is a decision where the thesis is open.
 //!
-//! The cache and the disk are divided into segments of the same size. A read that misses makes the cache read the rest of
-//! its disk segment; neighbours then find their blocks in RAM. What a reader asked for itself is not kept: the page cache
-//! has it. An algorithm measures whether that pays, and turns the cache off while it does not.
+//! The cache and the disk are divided into segments of the same size. On a miss, the cache prefetches the rest of the disk
+//! segment, so that later reads of its neighbours are hits. Requested blocks are not kept, because the page cache has them.
+//! An algorithm measures whether the cache saves time, and turns it off while it does not.
 //!
-//! [`Redcap`] is a pure policy. It has no thread, no clock and no data: a *body* owns the frames and the disk, and tells it
-//! the time. A simulator drives it in virtual time, a block-device server in real time.
+//! [`Redcap`] is a pure policy without thread, clock or data. A *body* owns the frames and the disk, and passes the time. A
+//! simulator drives it in virtual time, a block-device server in real time.
 //!
 //! ```
 //! use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
@@ -25,7 +26,7 @@
 //!     cpu: 0,
 //! };
 //!
-//! // A miss at the start of a segment: the original, and the rest of the segment behind it.
+//! // A miss at the start of a segment sends the original, then a prefetch of the rest of the segment.
 //! let mut out = Vec::new();
 //! cache.submit(&read(1, 0), Nanos(0), &mut out);
 //! let parts: Vec<_> = out.drain(..).filter_map(|a| if let RedcapAction::Send(part) = a { Some(part) } else { None }).collect();
@@ -40,7 +41,7 @@
 //! }
 //! assert_eq!(out, [RedcapAction::Done { io: SourceHandle(1), failed: false }]);
 //!
-//! // The neighbour is copied.
+//! // A read of the neighbour is a hit: it is copied from the frames.
 //! out.clear();
 //! cache.submit(&read(2, 8), Nanos(2_000), &mut out);
 //! assert!(matches!(out[0], RedcapAction::Copy { io: SourceHandle(2), lba: Lba(8), sectors: Sectors(8), .. }));

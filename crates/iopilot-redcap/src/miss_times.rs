@@ -1,16 +1,16 @@
-//! [`MissTimes`]: how the disk's time for a miss divides between reader and prefetch.
+//! [`MissTimes`]: divides the disk's time for a miss between the reader and the prefetch.
 
 use crate::PartTimes;
 use crate::sums::scaled;
 use iopilot_block::Nanos;
 
-/// A request at the disk, and what it brought of one miss.
+/// A disk request, and the blocks that it brought for one miss.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     dispatched: Nanos,
     completed: Nanos,
     blocks: u64,
-    /// Of the whole request: more, where parts of other reads were merged into it.
+    /// The blocks of the whole request, which is longer if parts of other reads were merged into it.
     all_blocks: u64,
 }
 
@@ -20,12 +20,12 @@ impl Span {
         Self { dispatched, completed, blocks, all_blocks: served.blocks(blocks) }
     }
 
-    /// Whether both were one request at the disk.
+    /// Whether both were merged into one disk request.
     fn is_merged_with(&self, other: &Self) -> bool {
         (self.dispatched, self.completed) == (other.dispatched, other.completed)
     }
 
-    /// Takes in what the same request brought.
+    /// Adds the blocks that the same request brought.
     fn join(&mut self, other: &Self) {
         self.blocks += other.blocks;
         self.all_blocks = self.all_blocks.max(other.all_blocks).max(self.blocks);
@@ -34,7 +34,7 @@ impl Span {
 
 const MOST: usize = 4;
 
-/// When the parts of one miss were at the disk.
+/// The times of the parts of one miss at the disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissTimes {
     requested: Option<Span>,
@@ -43,12 +43,12 @@ pub(crate) struct MissTimes {
 }
 
 impl MissTimes {
-    /// The requested blocks came.
+    /// The requested blocks have arrived.
     pub(crate) const fn requested(&mut self, served: &PartTimes, blocks: u64) {
         self.requested = Some(Span::new(served, blocks));
     }
 
-    /// Prefetched blocks came.
+    /// Prefetched blocks have arrived.
     pub(crate) fn prefetched(&mut self, served: &PartTimes, blocks: u64) {
         let span = Span::new(served, blocks);
         if let Some(same) = self.prefetches[..self.len].iter_mut().find(|other| other.is_merged_with(&span)) {
@@ -57,7 +57,7 @@ impl MissTimes {
             self.prefetches[self.len] = span;
             self.len += 1;
         } else {
-            // More than the usual sizes can give: what lies between counts as well.
+            // There are more prefetches than the usual sizes make: the time between this one and the last counts, too.
             let last = &mut self.prefetches[MOST - 1];
             last.dispatched = last.dispatched.min(span.dispatched);
             last.completed = last.completed.max(span.completed);
@@ -66,15 +66,15 @@ impl MissTimes {
         }
     }
 
-    /// The reader's time, and that of the prefetch.
+    /// The reader's time and the prefetch's time.
     ///
-    /// Unmerged, the reader's is all of its own request's, and the prefetch's what its requests take after that:
-    /// `max(0, completion - max(dispatch, end of those before))` of each. What others do at the disk between two of them does
-    /// not count.
+    /// If nothing was merged, the reader is charged the whole time of its own request. The prefetch is charged the time that
+    /// its requests take after that: `max(0, completion - max(dispatch, end of those before))` of each. Requests of others
+    /// that the disk serves in between do not count.
     ///
-    /// A merged request's time is divided by blocks among reads. Of what is this one's, the prefetch is charged `block_time` for
-    /// each block, or less: its reader would have had to wait for the arm and the medium without it, too. Divided by blocks,
-    /// nearly all of that would be the prefetch's, and `T_CMiss / B_CMiss`, which says what hits are worth, too small by as much.
+    /// The time of a merged request is divided among reads by blocks. Of this read's share, the prefetch is charged at most
+    /// `block_time` for each block, because the reader would have waited for the arm and the medium anyway. A division by blocks
+    /// would charge the prefetch nearly all of it, and `T_CMiss / B_CMiss`, which is the worth of a hit, would be too small.
     pub(crate) fn divided(&self, block_time: Nanos) -> (Nanos, Nanos) {
         let mut apart = self.prefetches;
         let apart = &mut apart[..self.len];

@@ -1,4 +1,4 @@
-//! [`Redcap`]: the cache itself.
+//! [`Redcap`]: the policy of the cache.
 
 mod activity;
 mod complete;
@@ -29,9 +29,9 @@ use std::collections::VecDeque;
 
 /// A disk cache in RAM with prefetching in disk order (GF 2.3, 3.3), as a pure policy: it holds no data, and has no clock.
 ///
-/// The body hands it requests, does the [`RedcapAction`]s that it adds to `out`, in order, and reports their ends. The body keeps
-/// the frames: one segment of bytes for each slot. Each operation is O(1) for each partial request, and allocates nothing
-/// in the steady state.
+/// The body submits requests, carries out the [`RedcapAction`]s in `out`, in order, and reports their ends. The body owns the
+/// frames: one segment of bytes for each slot. Each operation is O(1) for each partial request, and allocates nothing in the
+/// steady state.
 #[derive(Clone, Debug)]
 pub struct Redcap<V = NoReferenceDisk> {
     geometry: CacheGeometry,
@@ -40,25 +40,25 @@ pub struct Redcap<V = NoReferenceDisk> {
     strict: bool,
     max_sectors: u64,
     cache: Directory,
-    /// The simulated directory of an inactive cache; unused by algorithms that simulate none.
+    /// The simulated directory of an inactive cache. Some algorithms do not use it.
     simulated: Directory,
     regions: OffRegions,
     originals: Slab<Original>,
     partials: Slab<Partial>,
     fetches: Slab<Fetch>,
     parts: Slab<PartRecord>,
-    /// Lists of partial reads that wait, one a segment.
+    /// The lists of waiting partial reads, one for each segment.
     waiters: Links<u32>,
     state: CacheState,
-    /// Counts changes of the state.
+    /// The number of changes of the state.
     epoch: u32,
-    /// Originals of the state before that are in flight, while pending.
+    /// While pending, the number of originals in flight that the state before has handled.
     awaited: usize,
-    /// Reads through the cache that are in flight, their prefetches included.
+    /// The number of reads through the cache that are in flight, or whose prefetches are.
     cached: usize,
-    /// A change of geometry that waits for them.
+    /// A change of geometry that is pending until there are none of them.
     rebuild: Option<Rebuild>,
-    /// Reads that have ended.
+    /// The number of reads that have ended.
     ended_reads: u64,
     block_time: BlockTime,
     ada: Ada<V>,
@@ -67,10 +67,10 @@ pub struct Redcap<V = NoReferenceDisk> {
 }
 
 impl Redcap {
-    /// An empty cache above a disk of `capacity` sectors. It is active, but for the algorithm `never`.
+    /// An empty cache above a disk of `capacity` sectors. It is active unless the algorithm is `never`.
     ///
     /// # Errors
-    /// Where a number of the specification is out of range, or the algorithm needs a reference disk.
+    /// If a number of the specification is out of range, or the algorithm needs a reference disk.
     pub fn new(spec: &RedcapSpec, capacity: u64) -> Result<Self, InputError> {
         if spec.algorithm.needs_reference_disk() {
             let got = spec.algorithm.name();
@@ -88,7 +88,7 @@ impl<V: ReferenceDisk> Redcap<V> {
     /// As [`Redcap::new`], for the algorithms that need a reference disk.
     ///
     /// # Errors
-    /// Where a number of the specification is out of range.
+    /// If a number of the specification is out of range.
     pub fn with_reference_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
         spec.check()?;
         Ok(Self {
@@ -139,7 +139,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.send(PartRecord::new(Role::Whole, original, (from, to)), out);
     }
 
-    /// When [`Redcap::advance`] is next needed: only with a reference disk.
+    /// The time of the next call of [`Redcap::advance`]; `None` without a reference disk.
     pub fn next_event(&self) -> Option<Nanos> {
         self.ada.next_event()
     }
@@ -150,7 +150,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.follow(verdict, now, out);
     }
 
-    /// The reference disk, to teach it; `None` where the algorithm has none.
+    /// The reference disk, so that it can learn; `None` if the algorithm has none.
     pub fn reference_disk(&mut self) -> Option<&mut V> {
         self.ada.comparison().map(|comparison| comparison.disk())
     }
@@ -160,7 +160,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.state
     }
 
-    /// What the cache did so far.
+    /// What the cache has done so far.
     pub const fn counters(&self) -> &CacheCounters {
         &self.counters
     }
@@ -170,25 +170,25 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.checks.all()
     }
 
-    /// How many segments are in use.
+    /// The number of segments in use.
     pub fn segments(&self) -> u32 {
         self.cache.len()
     }
 
-    /// Makes the cache hold at most so many segments, at least one: less than the specification says, where memory is short.
-    /// The least recently used ones leave, busy ones when they are not busy any more.
+    /// Limits the number of segments, to one at least, where memory is short. Evicts the least recently used ones beyond that;
+    /// busy ones are evicted when they are no longer busy.
     pub fn set_limit(&mut self, segments: u32) {
         self.cache.set_limit(segments);
         self.simulated.set_limit(segments);
         self.counters.evictions = self.cache.evictions();
     }
 
-    /// Whether a slot holds a segment. The frames of one that does not need no memory.
+    /// Whether a slot holds a segment. If not, its frames need no memory.
     pub fn is_slot_used(&self, slot: u32) -> bool {
         slot < self.cache.slots() && self.cache.get(slot).is_present()
     }
 
-    /// How many originals have not ended: those not done, and those whose prefetch is in flight.
+    /// The number of originals that are not done, or whose prefetch is in flight.
     pub fn in_flight(&self) -> usize {
         self.originals.len()
     }
@@ -240,5 +240,5 @@ impl<V: ReferenceDisk> Redcap<V> {
     }
 }
 
-/// The hints of an original that hold for its prefetch.
+/// The flags of an original that its prefetch keeps.
 const PREFETCH_KEEPS: Flags = Flags::META.union(Flags::IDLE);

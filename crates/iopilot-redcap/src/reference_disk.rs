@@ -1,57 +1,58 @@
-//! [`ReferenceDisk`]: the disk of the other world, for `vd` and `vd-all-blocks` (GF 3.3).
+//! [`ReferenceDisk`]: the simulated disk that `vd` and `vd-all-blocks` compare the real one with. GF 3.3 calls it a virtual
+//! disk.
 
 use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, SourceHandle};
 
 /// A request to the reference disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceRequest {
-    /// What it does. Its handle is for [`ReferenceCompletion`].
+    /// The request. [`ReferenceCompletion`] returns its handle.
     pub request: Arrival,
-    /// `Some`: a hit of the simulated cache. It waits for what its process waits for, takes this long, and does not use
-    /// the disk.
+    /// `Some` for a hit of the simulated cache: it waits for the requests of its process, then takes this long, and does not
+    /// use the disk.
     pub copy: Option<Nanos>,
 }
 
 /// A request that the reference disk has served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceCompletion {
-    /// As submitted.
+    /// The handle of the request.
     pub handle: SourceHandle,
-    /// When.
+    /// The time of the completion.
     pub at: Nanos,
-    /// From its insertion into the reference scheduler to its end. Time in the waiting queue, for requests of its own
-    /// process, does not count (GF 3.2.4).
+    /// The time from the insertion into the reference disk's scheduler to the completion. Time in the waiting queue, for
+    /// requests of the same process, does not count (GF 3.2.4).
     pub wait_and_service: Nanos,
 }
 
-/// A simulated disk with a scheduler of its own (GF 3.2). It runs in the time of whoever drives the cache.
+/// A simulated disk with a scheduler of its own (GF 3.2). It runs in the time of the cache.
 ///
-/// While the cache is active, the reference disk serves the original requests: it is a system without the cache. While
-/// inactive, it serves what the cache would send.
+/// While the cache is active, the reference disk serves the original requests: it is a system without the cache. While the
+/// cache is inactive, it serves the requests that the cache would send.
 pub trait ReferenceDisk {
-    /// Takes a request. `now` never goes back.
+    /// Takes a request. `now` never decreases.
     fn submit(&mut self, request: ReferenceRequest, now: Nanos);
 
-    /// When [`ReferenceDisk::advance`] is next needed.
+    /// The time of the next call of [`ReferenceDisk::advance`].
     fn next_event(&self) -> Option<Nanos>;
 
-    /// Runs to `now`; adds what was served, in order.
+    /// Runs to `now`. Appends the completions to `out`, in order.
     fn advance(&mut self, now: Nanos, out: &mut Vec<ReferenceCompletion>);
 
     /// The model's time for a request that the real disk has just served (the table's part of eq. 3.1). It is called for
     /// each read in the order of completion.
     fn service(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Nanos;
 
-    /// Forgets all requests. None of them is reported any more.
+    /// Drops all requests. None of them completes.
     fn clear(&mut self);
 
-    /// Whether a queue is near its threshold (GF 3.2.6). While it is, nothing is submitted or compared. The reference disk
-    /// empties its waiting queue by itself; what it serves of the others is ignored. Only [`ReferenceDisk::advance`] and
-    /// [`ReferenceDisk::clear`] end it.
+    /// Whether a queue is near its threshold (GF 3.2.6). Meanwhile nothing is submitted or compared. The reference disk
+    /// empties its waiting queue by itself; completions of the other requests are ignored. Only [`ReferenceDisk::advance`] and
+    /// [`ReferenceDisk::clear`] end the congestion.
     fn is_congested(&self) -> bool;
 }
 
-/// No reference disk: for all algorithms that need none.
+/// No reference disk, for the algorithms that need none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoReferenceDisk;
 
@@ -70,13 +71,13 @@ impl ReferenceDisk for NoReferenceDisk {
 
     fn clear(&mut self) {}
 
-    /// Always, so that nothing is ever compared.
+    /// Always true, so that nothing is compared.
     fn is_congested(&self) -> bool {
         true
     }
 }
 
-/// One that may be absent: `None` is as [`NoReferenceDisk`].
+/// An optional reference disk: `None` behaves as [`NoReferenceDisk`].
 impl<V: ReferenceDisk> ReferenceDisk for Option<V> {
     fn submit(&mut self, request: ReferenceRequest, now: Nanos) {
         if let Some(disk) = self {

@@ -1,11 +1,11 @@
-//! [`OffRegions`]: stretches of the disk that the cache leaves alone.
+//! [`OffRegions`]: ranges of the disk that bypass the cache.
 
 use std::ops::Range;
 
-/// Stretches of disk segments that are off. All are on at first. Looking one up is O(log n).
+/// Ranges of disk segments for which the cache is off. It is on for all at first. A lookup is O(log n).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OffRegions {
-    /// Sorted; neither empty nor touching each other.
+    /// Sorted, not empty, not overlapping and not adjacent.
     off: Vec<Range<u64>>,
 }
 
@@ -26,12 +26,12 @@ impl OffRegions {
         }
     }
 
-    /// How many of the first `segments` segments are off. O(n).
+    /// The number of the first `segments` segments that are off. O(n).
     pub(crate) fn count_off(&self, segments: u64) -> u64 {
         self.off.iter().map(|range| range.end.min(segments).saturating_sub(range.start)).sum()
     }
 
-    /// The stretches that are off, in order.
+    /// The ranges that are off, in order.
     pub(crate) fn off(&self) -> &[Range<u64>] {
         &self.off
     }

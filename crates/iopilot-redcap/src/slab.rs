@@ -1,11 +1,11 @@
-//! [`Slab`]: values named by small numbers that are used again.
+//! [`Slab`]: values in slots that are reused.
 
 use std::ops::{Index, IndexMut};
 
-/// No slot of a [`Slab`].
+/// Stands for no slot of a [`Slab`].
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Values by slot. Nothing is allocated once the number of values has peaked.
+/// Values by slot. It allocates nothing once the number of values has peaked.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<T>,

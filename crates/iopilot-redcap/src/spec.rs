@@ -1,4 +1,4 @@
-//! [`RedcapSpec`]: a cache as it is written on a command line or in a machine description.
+//! [`RedcapSpec`]: the settings of a cache, as on the command line or in a machine description.
 
 use crate::choices::unknown;
 use crate::{Algorithm, CacheGeometry, Interval, Miss, Ratio};
@@ -6,20 +6,20 @@ use iopilot_block::InputError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A cache, as in `64x128k,algorithm=v2,miss=split` or the table `[redcap]` of a machine.
+/// The settings of a cache, as in `64x128k,algorithm=v2,miss=split` or in the table `[redcap]` of a machine.
 ///
-/// What is `None` depends on the algorithm.
+/// The value of an option that is `None` depends on the algorithm, unless said otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedcapSpec {
-    /// The segments.
+    /// The number and size of the segments.
     pub geometry: CacheGeometry,
-    /// What turns it on and off.
+    /// The algorithm that turns the cache on and off.
     pub algorithm: Algorithm,
     /// How misses go to the disk. `None`: combined for `vd` and `vd-all-blocks`, else split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss: Option<Miss>,
-    /// Whether blocks leave the cache once they were copied out of it. The thesis keeps them.
+    /// Whether a block is dropped after a hit. The thesis keeps it.
     pub strict: bool,
     /// The check interval. `None`: fixed for `v0`, adaptive for `v1` and `v2`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,19 +27,20 @@ pub struct RedcapSpec {
     /// Whether eq. 2.5 has the terms of the last inactive period. `None`: not for `v0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carry: Option<bool>,
-    /// What is compared. `None`: sums for `vd`, each for `vd-all-blocks`.
+    /// The ratio that is compared. `None`: sums for `vd`, each for `vd-all-blocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
-    /// The longest prefetch in sectors of 512 bytes: a longer one is split.
+    /// The longest prefetch in sectors of 512 bytes; a longer one is split.
     pub max_sectors: u32,
-    /// Into how many groups of adjacent segments `adaptive` divides the disk, to turn each on or off. One or none: it does not.
+    /// The number of groups of adjacent segments into which `adaptive` divides the disk, to turn the cache on or off for each.
+    /// With 0 or 1 it does not divide the disk.
     pub regions: u32,
-    /// Whether `adaptive` may give the cache other segments, where that surely saves time.
+    /// Whether `adaptive` may change the number and size of the segments, where that surely saves time.
     pub resize: bool,
-    /// The size that `adaptive` may let the cache grow to, in MiB. `None`: it does not grow.
+    /// The size to which `adaptive` may let the cache grow, in MiB. `None`: it does not grow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cap: Option<u32>,
-    /// What copying costs before any copy was measured, in microseconds per KiB.
+    /// The cost of copying, in microseconds per KiB, until a copy is measured.
     pub copy_us_per_kib: f64,
 }
 
@@ -55,7 +56,7 @@ impl Default for RedcapSpec {
             ratio: None,
             // 128 KiB, the longest request of the kernels of the thesis.
             max_sectors: 256,
-            // 8 GB of a disk of 500 GB: files that are read alike lie nearer to each other than that.
+            // 8 GB on a disk of 500 GB. Files with the same access pattern lie nearer to each other than that.
             regions: 64,
             resize: true,
             cap: None,
@@ -80,14 +81,14 @@ const KEYS: [&str; 12] = [
     "copy_us_per_kib",
 ];
 
-/// Most groups that the disk is divided into.
+/// The largest number of groups.
 const MOST_REGIONS: u32 = 4096;
 
 impl RedcapSpec {
     /// Reads `[GEOMETRY][,KEY=VALUE]…`.
     ///
     /// # Errors
-    /// Names the unknown key or the value that is not accepted, with the nearest that is.
+    /// Names the unknown key or the value that is not accepted, with the nearest accepted one.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let mut spec = Self::default();
         for (i, part) in text.split(',').enumerate() {
@@ -130,10 +131,10 @@ impl RedcapSpec {
         Ok(())
     }
 
-    /// Whether the numbers make sense.
+    /// Checks that all numbers are within their ranges.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the one that is not.
     pub fn check(&self) -> Result<(), InputError> {
         self.geometry.check()?;
         if self.max_sectors < 8 {
@@ -155,27 +156,27 @@ impl RedcapSpec {
         Ok(())
     }
 
-    /// The data that the cache may hold at most, in bytes.
+    /// The largest size of the cache's data, in bytes.
     pub fn most_bytes(&self) -> u64 {
         self.cap.map_or(self.geometry.bytes(), |cap| u64::from(cap) << 20)
     }
 
-    /// How misses go to the disk.
+    /// How misses go to the disk, given or by default.
     pub fn miss_or_default(&self) -> Miss {
         self.miss.unwrap_or(if self.algorithm.needs_reference_disk() { Miss::Combined } else { Miss::Split })
     }
 
-    /// The check interval.
+    /// The check interval, given or by default.
     pub fn interval_or_default(&self) -> Interval {
         self.interval.unwrap_or(if self.algorithm == Algorithm::V0 { Interval::Fixed } else { Interval::Adaptive })
     }
 
-    /// Whether eq. 2.5 has the terms of the last inactive period.
+    /// Whether eq. 2.5 has the terms of the last inactive period, given or by default.
     pub fn carry_or_default(&self) -> bool {
         self.carry.unwrap_or(self.algorithm != Algorithm::V0)
     }
 
-    /// What is compared.
+    /// The ratio that is compared, given or by default.
     pub fn ratio_or_default(&self) -> Ratio {
         self.ratio.unwrap_or(if self.algorithm == Algorithm::VdAllBlocks { Ratio::Each } else { Ratio::Sums })
     }
@@ -190,7 +191,7 @@ fn on_or_off(key: &str, value: &str) -> Result<bool, InputError> {
 }
 
 impl fmt::Display for RedcapSpec {
-    /// What differs from the defaults, as [`RedcapSpec::parse`] reads it.
+    /// The settings that differ from the defaults, as [`RedcapSpec::parse`] reads them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = Self::default();
         let on = |on: bool| if on { "on" } else { "off" };

@@ -1,4 +1,4 @@
-//! [`Sums`]: what is measured of reads (GF 2.3.3), and [`RecentSums`]: over the last hundred of them.
+//! [`Sums`]: the measured blocks and times of reads (GF 2.3.3), and [`RecentSums`]: the sums over the last 100 reads.
 
 use iopilot_block::Nanos;
 
@@ -19,7 +19,7 @@ pub(crate) struct Sums {
     pub(crate) prefetch_blocks: u64,
     /// `T_Prefetched`: time to read them.
     pub(crate) prefetch_time: Nanos,
-    /// `T_Disk_CHit` as measured while inactive: time of the disk for blocks that would have hit.
+    /// `T_Disk_CHit`, measured while inactive: the disk's time for blocks that would have been hits.
     pub(crate) disk_hit_time: Nanos,
 }
 
@@ -37,14 +37,14 @@ impl Sums {
     }
 }
 
-/// Reads that the sums are over.
+/// The number of reads in [`RecentSums`].
 const WINDOW: usize = 100;
 
-/// The sums of the last 100 reads. O(1) for each.
+/// The sums over the last 100 reads. O(1) for each read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecentSums {
     ring: Vec<Sums>,
-    /// Where the oldest is, once there are 100.
+    /// The index of the oldest read, once there are 100.
     oldest: usize,
     total: Sums,
 }

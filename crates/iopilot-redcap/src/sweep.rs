@@ -1,14 +1,14 @@
-//! [`SegmentSweep`]: the segments of a directory in a range of numbers.
+//! [`SegmentSweep`]: iterates over the segments of a directory in a range of numbers.
 
 use crate::directory::Directory;
 use std::ops::RangeInclusive;
 
-/// Goes over the segments of a directory whose numbers are in a range: by number, or where the range is longer than the
-/// directory, by slot. The directory may lose segments on the way.
+/// Iterates over the segments of a directory whose numbers are in a range: by number, or by slot if the range is longer than
+/// the directory. Segments may be removed from the directory during the iteration.
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentSweep {
     numbers: RangeInclusive<u64>,
-    /// The slot to look at next, if by slot.
+    /// The next slot, if the iteration is by slot.
     slot: Option<u32>,
 }
 

@@ -7,7 +7,7 @@ use crate::{ActivationCheck, CacheState, RedcapAction, ReferenceDisk};
 use iopilot_block::Nanos;
 
 impl<V: ReferenceDisk> Redcap<V> {
-    /// Turns the cache on or off, for the algorithm `adaptive` and by hand. Any other algorithm goes on from there.
+    /// Turns the cache on or off, for the algorithm `adaptive`, or for the user. Any other algorithm continues from there.
     pub fn set_active(&mut self, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         match &mut self.rebuild {
             Some(rebuild) => rebuild.active = active,
@@ -25,7 +25,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.checks.add(ActivationCheck { at: now, reads, with_cache, without_cache, good, before, after });
     }
 
-    /// A part of an original has ended; it may have been the last.
+    /// A part of an original has ended. Ends the original if that was the last part.
     pub(super) fn ended(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let original = &mut self.originals[id];
         original.unended -= 1;
@@ -50,10 +50,11 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.rebuild_if_unused(now, out);
     }
 
-    /// A pending state that is left for the state before ends at once; any other change waits for what is in flight.
+    /// Changes the state. A pending state that returns to the state before ends at once. Any other change is pending until the
+    /// requests in flight have ended.
     ///
-    /// Data are forgotten when the cache is turned off, and the directory lives on as the simulated one. Nothing that was
-    /// held before an inactive period is ever served.
+    /// When the cache is turned off, it drops its data, and the simulated directory takes over its segments. Data of before
+    /// an inactive period are never served.
     pub(super) fn change(&mut self, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         let undone = self.state.is_pending();
         self.epoch = self.epoch.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Ends of parts and copies.
+//! The ends of parts and copies.
 
 use super::Redcap;
 use super::read::COPY_BITS;
@@ -37,18 +37,18 @@ impl End<'_> {
 }
 
 impl<V: ReferenceDisk> Redcap<V> {
-    /// The disk has served a part; what it brought for the frames is there.
+    /// The disk has served a part; its data for the frames are there.
     pub fn served(&mut self, part: PartId, served: PartTimes, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Served(&served), out);
     }
 
-    /// The disk has failed at a part. A prefetch that fails leaves holes, and its reader does not learn of it. The requested
-    /// blocks of a combined read are read again, alone.
+    /// The disk has failed at a part. A prefetch that fails leaves holes, and its original does not fail. The requested blocks
+    /// of a combined read are read again, alone.
     pub fn failed(&mut self, part: PartId, served: PartTimes, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Failed(&served), out);
     }
 
-    /// A part was given up before it went to the disk: a prefetch, as the queue is congested. Any other part counts as
+    /// The body has dropped a part that it had not sent: a prefetch, because the queue is congested. Any other part counts as
     /// failed.
     pub fn dropped(&mut self, part: PartId, now: Nanos, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Dropped(now), out);
@@ -93,7 +93,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// An original that went down unmodified.
+    /// Ends an original that was sent unmodified.
     fn whole_ended(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<RedcapAction>) {
         let original = &mut self.originals[record.original];
         original.failed |= !end.is_good();
@@ -106,7 +106,7 @@ impl<V: ReferenceDisk> Redcap<V> {
             self.add_model_time(record, served, true);
         }
         if matches!(self.originals[record.original].io.op, Op::Write | Op::Discard) {
-            // A prefetch that overtook the write may hold what was there before.
+            // A prefetch that overtook the write may hold the old data.
             self.invalidate((record.from, record.to), end.at(), out);
         }
         self.answered(record.original, end.at(), out);
@@ -133,7 +133,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.fetch_ended(record.fetch, now, out);
     }
 
-    /// Measures a part that brought requested blocks.
+    /// Accounts for the time of a part with requested blocks.
     fn requested_ended(&mut self, record: &PartRecord, end: End<'_>) {
         let Some(served) = end.times() else { return };
         if record.fetch == NONE {
@@ -166,7 +166,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// Blocks have come into the frames, or will not.
+    /// The blocks of a part have arrived in the frames, or will not arrive.
     fn arrived(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<RedcapAction>) {
         let segment = self.cache.get_mut(record.slot);
         let came = segment.coming & record.stored;
@@ -184,7 +184,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.cache.unpin(record.slot);
     }
 
-    /// A part of a fetch has ended.
+    /// A part of a fetch has ended. Ends the fetch if that was the last part.
     fn fetch_ended(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let fetch = &mut self.fetches[id];
         fetch.left -= 1;
@@ -200,7 +200,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.ended(original, now, out);
     }
 
-    /// Whatever a partial read waited for has ended; it may have been the last.
+    /// A part or copy that a partial read waited for has ended. Answers the partial read if that was the last one.
     fn partial_ended(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         if self.partials[id].is_answered() {
             let original = self.partials.remove(id).original;

@@ -1,4 +1,4 @@
-//! Reads while the cache is not in use: the disk answers, and the directory is simulated (GF 2.3.3, 3.3.2).
+//! Reads while the cache is inactive: the disk serves them, and the directory is simulated (GF 2.3.3, 3.3.2).
 
 use super::Redcap;
 use crate::blocks::SegmentBlocks;
@@ -7,11 +7,11 @@ use crate::sums::Sums;
 use crate::{RedcapAction, ReferenceDisk, Role};
 use iopilot_block::{Arrival, Nanos};
 
-/// What the cache would do for a partial read.
+/// What an active cache would do for a partial read.
 struct Simulated {
     hits: SegmentBlocks,
     holes: SegmentBlocks,
-    /// The whole segment is read.
+    /// Whether the whole segment would be read.
     fetched: bool,
 }
 

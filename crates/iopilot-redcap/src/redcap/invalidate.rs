@@ -1,4 +1,4 @@
-//! What a write, a discard or a change of the state takes out of the cache (GF 2.3.2).
+//! Invalidation by a write, a discard or a change of the state (GF 2.3.2).
 
 use super::Redcap;
 use crate::blocks::SegmentBlocks;
@@ -9,14 +9,14 @@ use iopilot_block::Nanos;
 use std::ops::{Range, RangeInclusive};
 
 impl<V: ReferenceDisk> Redcap<V> {
-    /// Forgets all data, as after a change of the disk behind the cache's back.
+    /// Drops all data, for when the disk was changed without the cache.
     pub fn invalidate_all(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
         self.simulated.clear();
         self.forget(0..=u64::MAX, now, out);
     }
 
-    /// Turns the cache on or off for the disk segments of a range. All are on at first. What is held of those that are
-    /// turned off is forgotten.
+    /// Turns the cache on or off for a range of disk segments. All are on at first. Drops the data of those that are turned
+    /// off.
     pub fn set_region(&mut self, segments: Range<u64>, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         if segments.is_empty() {
             return;
@@ -41,13 +41,13 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// The share of the disk's segments that are turned off, from 0 to 1.
+    /// The share of the disk's segments for which the cache is turned off, from 0 to 1.
     pub fn off_share(&self) -> f64 {
         let segments = self.layout.segments();
         self.regions.count_off(segments) as f64 / segments.max(1) as f64
     }
 
-    /// The blocks of which sectors are written become holes, a block in flight when it arrives.
+    /// Turns the blocks of written sectors into holes; a block in flight becomes a hole when it arrives.
     pub(super) fn invalidate(&mut self, (from, to): (u64, u64), now: Nanos, out: &mut Vec<RedcapAction>) {
         let (layout, to) = (self.layout, to.min(self.layout.capacity()));
         if from >= to {
@@ -68,7 +68,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// Forgets all blocks of the segments with these numbers.
+    /// Drops all blocks of the segments with these numbers.
     pub(super) fn forget(&mut self, numbers: RangeInclusive<u64>, now: Nanos, out: &mut Vec<RedcapAction>) {
         let mut sweep = SegmentSweep::new(&self.cache, numbers);
         while let Some(slot) = sweep.next(&self.cache) {
@@ -76,7 +76,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// Takes blocks out of a segment. Readers that wait for nothing else any more go on.
+    /// Removes blocks from a segment. Serves the waiters that wait for no other blocks.
     fn take_out(&mut self, slot: u32, blocks: SegmentBlocks, now: Nanos, out: &mut Vec<RedcapAction>) {
         let segment = self.cache.get_mut(slot);
         let doomed = segment.coming & blocks;
@@ -90,9 +90,9 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// Blocks of a segment are not in flight any more: serves the readers that wait for no others. The segment is busy, and
-    /// stays. `T_Wait` is a time of the disk, as all times of GF 2.3.3 are: it counts while the blocks were being read, from
-    /// `dispatched` on.
+    /// Blocks of a segment are no longer in flight: serves the waiters that wait for no others. The segment is pinned, so that
+    /// it stays. `T_Wait` is a time of the disk, as all times of GF 2.3.3 are: it counts from `dispatched`, while the blocks
+    /// are being read.
     pub(super) fn wake(
         &mut self,
         slot: u32,

@@ -8,11 +8,11 @@ use crate::slab::NONE;
 use crate::{CopyId, Miss, RedcapAction, ReferenceDisk, Role};
 use iopilot_block::{Arrival, Nanos};
 
-/// Bits of a [`CopyId`] that tell the copies of one partial read apart: every other block of 64.
+/// The bits of a [`CopyId`] that number the copies of one partial read: at most every other block of 64 starts one.
 pub(super) const COPY_BITS: u32 = 5;
 
 impl<V: ReferenceDisk> Redcap<V> {
-    /// A read of sectors that exist: a partial read for each segment, from the first to the last.
+    /// Serves a read of sectors that exist: one partial read for each segment, in order.
     pub(super) fn read(&mut self, io: &Arrival, extent: (u64, u64), now: Nanos, out: &mut Vec<RedcapAction>) {
         let verdict = self.ada.overdue(self.state);
         self.follow(verdict, now, out);
@@ -68,21 +68,21 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// The disk answers; the cache has no part in it.
+    /// Sends sectors to the disk past the cache.
     fn pass(&mut self, original: u32, part: (u64, u64), asked: u64, out: &mut Vec<RedcapAction>) {
         let partial = self.partials.insert(Partial { reads: 1, ..Partial::new(original, NONE, part) });
         let role = if self.originals[original].unended == 1 { Role::Whole } else { Role::Missed };
         self.ask(PartRecord { partial, asked, ..PartRecord::new(role, original, part) }, out);
     }
 
-    /// Sends a part that brings requested blocks, and counts them.
+    /// Sends a part with requested blocks, and counts them.
     pub(super) fn ask(&mut self, record: PartRecord, out: &mut Vec<RedcapAction>) {
         self.counters.missed_blocks += record.asked;
         self.originals[record.original].sums.miss_blocks += record.asked;
         self.send(record, out);
     }
 
-    /// The segment is absent: read what is asked for, and the rest into the frames of `slot`.
+    /// The segment is absent: reads the requested blocks, and prefetches the rest into the frames of `slot`.
     fn miss(
         &mut self,
         original: u32,
@@ -116,7 +116,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
     }
 
-    /// Reads a run of blocks into the frames of `slot`.
+    /// Reads blocks into the frames of `slot`.
     pub(super) fn prefetch(&mut self, fetch: u32, slot: u32, blocks: SegmentBlocks, out: &mut Vec<RedcapAction>) {
         let number = self.cache.number(slot);
         let original = self.fetches[fetch].original;
@@ -158,7 +158,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.serve(partial, now, out);
     }
 
-    /// Serves what is left of a partial read from a segment: reads holes, waits for what is coming, and then copies.
+    /// Serves the rest of a partial read from a segment: reads holes, waits for blocks in flight, and then copies.
     pub(super) fn serve(&mut self, partial: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let Partial { todo, slot, original, pinned, from, to, .. } = self.partials[partial];
         let segment = self.cache.get(slot);
