@@ -5,7 +5,7 @@ use crate::cpu_overheads::CpuOverheads;
 use crate::error::SimError;
 use crate::file_tables::{CacheTable, FileSystemTable, FileTables};
 use crate::report::MachineSummary;
-use crate::run::RunConfig;
+use crate::run_config::RunConfig;
 use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_device::{
@@ -150,11 +150,7 @@ impl Machine {
     ) -> Result<Self, SimError> {
         let shown = path.display().to_string();
         let description: Description = parse_toml(text, &shown)?;
-        let at = |e: InputError| {
-            let line = line_of(text, &e.field);
-            let e = e.in_file(&shown);
-            line.map_or(e.clone(), |number| e.at_line(number))
-        };
+        let at = |e: InputError| e.in_toml(text, &shown);
         let (key, disk) = match (&description.disk, &description.array) {
             (Some(disk), None) => ("disk", disk),
             (None, Some(array)) => ("array.disk", &array.disk),
@@ -306,31 +302,6 @@ impl Machine {
             cpus: self.host.cpus,
         }
     }
-}
-
-/// The line of a dotted key, or of the deepest part of it that has a line of its own.
-fn line_of(text: &str, key: &str) -> Option<u64> {
-    let mut section = String::new();
-    let mut found: Option<(usize, u64)> = None;
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.trim();
-        let name = match line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-            Some(header) => {
-                header.trim().clone_into(&mut section);
-                section.clone()
-            }
-            None => match line.split_once('=') {
-                Some((name, _)) if section.is_empty() => name.trim().to_owned(),
-                Some((name, _)) => format!("{section}.{}", name.trim()),
-                None => continue,
-            },
-        };
-        let fits = key == name || key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
-        if fits && found.is_none_or(|(length, _)| length < name.len()) {
-            found = Some((name.len(), number));
-        }
-    }
-    found.map(|(_, number)| number)
 }
 
 #[cfg(test)]
