@@ -93,6 +93,6 @@ pub fn simulate(
     let pilot = RedcapPilot::new(spec, machine.device(), scheduler, &config, machine.capacity());
     let report = fly_redcap(begin(machine, workload, scheduler, &config)?, pilot)?;
     progress.add(report.requests);
-    options.warm_up.map_or(Ok(()), |warm_up| warm_up.check(&report))?;
+    options.warm_up.map_or(Ok(()), |warm_up| warm_up.check(report.requests))?;
     Ok(report)
 }

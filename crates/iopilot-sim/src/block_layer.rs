@@ -5,6 +5,7 @@
 mod completion;
 mod dispatch;
 mod flush;
+mod flush_queue;
 mod hardware_queue;
 mod submission;
 mod tagging;
@@ -16,7 +17,7 @@ use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
-use flush::FlushSequence;
+use flush_queue::FlushSequence;
 use hardware_queue::HardwareQueue;
 use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests, Sectors};
 use iopilot_device::Device;

@@ -12,6 +12,7 @@ use crate::block_config::ResolvedQueue;
 use crate::block_layer::{BlockEffect, BlockLayer};
 use crate::cpu_timing::CpuTiming;
 use crate::error::SimError;
+use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
@@ -65,10 +66,10 @@ struct Loser {
 
 /// A workload, a block layer and a device, run to the end of the workload.
 #[derive(Clone)]
-pub(crate) struct SimulationEngine<S, D, C> {
+pub(crate) struct SimulationEngine<S, D, C, V> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
-    redcap: Option<Box<RedcapLayer>>,
+    redcap: Option<Box<RedcapLayer<V>>>,
     pub(crate) device: D,
     cpus: C,
     pub(crate) now: Nanos,
@@ -102,7 +103,7 @@ impl Stuck {
     }
 }
 
-impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
+impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D, C, V> {
     pub(crate) fn new(
         source: S,
         queue: ResolvedQueue,

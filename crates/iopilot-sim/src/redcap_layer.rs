@@ -2,11 +2,11 @@
 
 use crate::error::SimError;
 use crate::ios::Io;
+use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
-use crate::redcap_reference_disk::RedcapReferenceDisk;
-use crate::redcap_report::{RedcapReport, StateChange};
-use crate::report::RunReport;
-use crate::run::RunConfig;
+use crate::redcap_report::{DiskView, RedcapReport, StateChange};
+use crate::report::{RunReport, Series};
+use crate::run_config::RunConfig;
 use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
 use iopilot_redcap::{
     CacheCounters, CacheGeometry, Contents, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart,
@@ -36,13 +36,13 @@ struct Sent {
     extent: (Lba, Sectors),
 }
 
-/// A cache with a reference disk, where its algorithm needs one.
-pub(crate) type RedcapCache = Redcap<Option<RedcapReferenceDisk>>;
+/// A cache, with a reference disk if its algorithm needs one.
+pub(crate) type RedcapCache<V> = Redcap<Option<V>>;
 
 /// The cache of one device. The engine carries out what it asks for.
 #[derive(Clone)]
-pub(crate) struct RedcapLayer {
-    cache: RedcapCache,
+pub(crate) struct RedcapLayer<V> {
+    cache: RedcapCache<V>,
     settings: String,
     originals: Vec<Original>,
     free: Vec<u64>,
@@ -60,8 +60,8 @@ pub(crate) struct RedcapLayer {
     pub(crate) actions: Vec<RedcapAction>,
 }
 
-impl RedcapLayer {
-    pub(crate) fn new(cache: RedcapCache, spec: &RedcapSpec, recorder: Recorder) -> Self {
+impl<V: LearningDisk> RedcapLayer<V> {
+    pub(crate) fn new(cache: RedcapCache<V>, spec: &RedcapSpec, recorder: Recorder) -> Self {
         let active = cache.state().is_active();
         Self {
             cache,
@@ -168,7 +168,7 @@ impl RedcapLayer {
         self.note_state(now);
     }
 
-    fn reference_disk(&mut self) -> Option<&mut RedcapReferenceDisk> {
+    fn reference_disk(&mut self) -> Option<&mut V> {
         self.cache.reference_disk()?.as_mut()
     }
 
@@ -253,6 +253,29 @@ impl RedcapLayer {
             self.prefetches - self.before.1,
             &self.before.0,
         );
-        report.join(self.recorder.finish(scheduler.clone()), below.finish(scheduler))
+        joined(report, self.recorder.finish(scheduler.clone()), below.finish(scheduler))
+    }
+}
+
+/// The report of a run: `above` is what the workload saw, `below` what the disk did, and `redcap` what the cache did.
+fn joined(mut redcap: RedcapReport, above: RunReport, below: RunReport) -> RunReport {
+    redcap.disk = DiskView {
+        requests: below.requests,
+        reads: below.reads,
+        bytes: below.bytes,
+        response_ms: below.response_ms,
+        ..redcap.disk
+    };
+    RunReport {
+        service_ms: below.service_ms,
+        merged: below.merged,
+        dispatched: below.dispatched,
+        seek_distance_mean_sectors: below.seek_distance_mean_sectors,
+        utilization: below.utilization,
+        cache_hit_share: below.cache_hit_share,
+        device: below.device,
+        series: Series { seeks: below.series.seeks, ..above.series },
+        redcap: Some(redcap),
+        ..above
     }
 }

@@ -8,20 +8,21 @@ use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::FixedCosts;
 use crate::engine::SimulationEngine;
 use crate::error::SimError;
+use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
-use crate::run::{RunConfig, built};
+use crate::run_config::RunConfig;
 use crate::waiting_queue::WaitingQueue;
 use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, RequestId, Sectors};
 use iopilot_device::{
     Device, DeviceRequest, SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables,
 };
-use iopilot_redcap::{ReferenceCompletion, ReferenceDisk, ReferenceRequest};
-use iopilot_sched::{AnyScheduler, SchedulerSpec};
+use iopilot_redcap::{NoReferenceDisk, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
+use iopilot_sched::SchedulerSpec;
 
 /// Samples that a cell of the tables keeps (GF 3.5.2).
 const SAMPLES: u32 = 64;
 
-type ReferenceEngine = SimulationEngine<WaitingQueue, TableDisk, FixedCosts>;
+type ReferenceEngine = SimulationEngine<WaitingQueue, TableDisk, FixedCosts, NoReferenceDisk>;
 
 /// A reference disk beside a real one: a live one, or one that is simulated.
 #[derive(Clone)]
@@ -74,7 +75,7 @@ impl RedcapReferenceDisk {
         };
         let disk = TableDisk::new(TableModel { tables, cache: SimulatedCacheModel::NONE, queue_depth: 1 });
         let config = Self::config(config);
-        let (queue, scheduler) = built(&disk, scheduler, &config)?;
+        let (queue, scheduler) = config.scheduler_for(scheduler, &disk)?;
         let cpus = FixedCosts::new(&config.host, disk.hardware_queues(), config.seed);
         let threshold = threshold(&queue);
         let recorder = Recorder::new(false, false);
@@ -108,17 +109,6 @@ impl RedcapReferenceDisk {
             seed: real.seed,
             ..RunConfig::default()
         }
-    }
-
-    /// The scheduler of the real disk was changed.
-    pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, real: &RunConfig) -> Result<(), SimError> {
-        let (queue, scheduler): (ResolvedQueue, AnyScheduler) =
-            built(&self.engine.device, scheduler, &Self::config(real))?;
-        self.threshold = threshold(&queue);
-        self.pristine.switch(queue, scheduler.clone(), 0, Nanos::ZERO);
-        let now = self.engine.now;
-        self.engine.switch(queue, scheduler, 0, now);
-        Ok(())
     }
 
     /// The real disk was sent this at `dispatched` and completed it at `now`; what was merged into one request follows one
@@ -156,15 +146,28 @@ impl RedcapReferenceDisk {
         self.learnt_end = (end, completed);
         self.asked_end = end;
     }
+}
 
-    /// A task has started another.
-    pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId) {
+impl LearningDisk for RedcapReferenceDisk {
+    fn learn(&mut self, op: Op, extent: (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
+        Self::learn(self, op, extent, dispatched, now)
+    }
+
+    fn started(&mut self, process: ProcessId, parent: ProcessId) {
         self.engine.source.started(process, parent);
     }
 
-    /// A task has exited, at `now`, to which the disk was advanced.
-    pub(crate) fn exited(&mut self, process: ProcessId, now: Nanos) {
+    fn exited(&mut self, process: ProcessId, now: Nanos) {
         self.engine.source.exited(process, now);
+    }
+
+    fn set_scheduler(&mut self, scheduler: &SchedulerSpec, real: &RunConfig) -> Result<(), SimError> {
+        let (queue, scheduler) = Self::config(real).scheduler_for(scheduler, &self.engine.device)?;
+        self.threshold = threshold(&queue);
+        self.pristine.switch(queue, scheduler.clone(), 0, Nanos::ZERO);
+        let now = self.engine.now;
+        self.engine.switch(queue, scheduler, 0, now);
+        Ok(())
     }
 }
 

@@ -1,9 +1,7 @@
 //! [`RedcapReport`]: what a REDCAP cache did in a run.
 
-use crate::redcap_layer::RedcapCache;
-use crate::report::RunReport;
 use iopilot_block::Distribution;
-use iopilot_redcap::{CacheCounters, CacheGeometry};
+use iopilot_redcap::{CacheCounters, CacheGeometry, Redcap, ReferenceDisk};
 use serde::Serialize;
 
 /// What a REDCAP cache did in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
@@ -72,9 +70,9 @@ pub struct DiskView {
 
 impl RedcapReport {
     /// Without what the counters were `before`.
-    pub(crate) fn new(
+    pub(crate) fn new<V: ReferenceDisk>(
         settings: String,
-        cache: &RedcapCache,
+        cache: &Redcap<V>,
         state: Vec<StateChange>,
         prefetches: u64,
         before: &CacheCounters,
@@ -96,29 +94,6 @@ impl RedcapReport {
             state,
             checks: checks.collect(),
             disk: DiskView { prefetches, ..DiskView::default() },
-        }
-    }
-
-    /// Puts together what the workload saw, `above`, and what the disk did, `below`.
-    pub(crate) fn join(mut self, above: RunReport, below: RunReport) -> RunReport {
-        self.disk = DiskView {
-            requests: below.requests,
-            reads: below.reads,
-            bytes: below.bytes,
-            response_ms: below.response_ms,
-            ..self.disk
-        };
-        RunReport {
-            service_ms: below.service_ms,
-            merged: below.merged,
-            dispatched: below.dispatched,
-            seek_distance_mean_sectors: below.seek_distance_mean_sectors,
-            utilization: below.utilization,
-            cache_hit_share: below.cache_hit_share,
-            device: below.device,
-            series: crate::report::Series { seeks: below.series.seeks, ..above.series },
-            redcap: Some(self),
-            ..above
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
 use crate::redcap_report::RedcapReport;
-use crate::spread::Spread;
+use crate::spread::{Range, Spread};
 use crate::storage_report::StorageReport;
 use iopilot_block::{Criticality, Distribution, Histogram, HostReport, Nanos};
 use iopilot_device::DeviceReport;
@@ -108,6 +108,21 @@ pub struct RunReport {
     /// replay the handle is the request's place in the trace, so that runs can be compared request by request.
     #[serde(skip)]
     pub outcomes: Option<Vec<RequestOutcome>>,
+}
+
+impl Spread {
+    /// The spread of `runs`; `None` for fewer than two.
+    pub fn of(runs: &[RunReport]) -> Option<Self> {
+        let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
+        (runs.len() > 1).then(|| Self {
+            replays: runs.len() as u32,
+            percent: 0.0,
+            elapsed_s: range(|r| r.elapsed_s),
+            throughput_mb_s: range(|r| r.throughput_mb_s),
+            wait_ms_mean: range(|r| r.wait_ms_mean),
+            response_ms_mean: range(|r| r.response_ms.mean),
+        })
+    }
 }
 
 /// The times of one request.

@@ -1,7 +1,6 @@
 //! [`run`]: any source on any device, under one scheduler.
 
-use crate::block_config::{BlockConfig, DeviceTraits, ResolvedQueue};
-use crate::cpu_overheads::CpuOverheads;
+use crate::block_config::ResolvedQueue;
 use crate::cpu_timing::{CpuTiming, FixedCosts};
 use crate::engine::{SimulationEngine, Stuck};
 use crate::error::SimError;
@@ -9,42 +8,14 @@ use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::redcap_reference_disk::RedcapReferenceDisk;
 use crate::report::RunReport;
-use crate::warm_up::WarmUp;
+use crate::run_config::RunConfig;
 use iopilot_block::InputError;
-use iopilot_device::{Device, TimeTables};
-use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
-use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
+use iopilot_device::Device;
+use iopilot_redcap::{Algorithm, Redcap};
+use iopilot_sched::{AnyScheduler, SchedulerSpec};
 use iopilot_trace::{TraceError, TraceRecord};
 use iopilot_workload::Source;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The parts of a machine that are not its device, and the seed of a run.
-#[derive(Clone, Debug, Default)]
-pub struct RunConfig {
-    /// The block layer.
-    pub block: BlockConfig,
-    /// The CPUs.
-    pub host: CpuOverheads,
-    /// A cache above the block layer, where there is one.
-    pub redcap: Option<RedcapSpec>,
-    /// What is known of the disk's times before the run, for a cache whose algorithm has a reference disk: two tables, trained off
-    /// line (GF 3.2.5). Without them it knows nothing, and learns.
-    pub tables: Option<Arc<TimeTables>>,
-    /// `queue/rotational`: whether the scheduler is told that seeks cost time.
-    pub rotational: bool,
-    /// The seed for the contention for freed tags. The workload has its own.
-    pub seed: u64,
-    /// Whether the report is to hold every request; [`run_logged`] needs no memory for them.
-    pub log: bool,
-    /// Whether the requests of the device are kept for [`crate::Session::take_disk_completed`]. Without a cache above the block
-    /// layer they are those of the log.
-    pub disk_log: bool,
-    /// Whether the report is to hold the outcome of each of the source's requests ([`RunReport::outcomes`]).
-    pub outcomes: bool,
-    /// The beginning of the run that the report leaves out, where there is one. Logs and outcomes have all of the run.
-    pub warm_up: Option<WarmUp>,
-}
 
 /// The progress of runs, for another thread to read.
 #[derive(Debug, Default)]
@@ -123,7 +94,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
         let expected = "an algorithm that decides by itself, in a run that nobody watches";
         return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
     }
-    let (queue, built) = built(&device, scheduler, config)?;
+    let (queue, built) = config.scheduler_for(scheduler, &device)?;
     let engine = assembled(source, queue, (scheduler, built), device, cpus, config, log.is_some())?;
     let done = engine.run(|n, recorder| {
         progress.add(n);
@@ -134,20 +105,12 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     });
     match done {
         Ok(engine) => {
-            let (report, _) = engine.finish(run_name(scheduler, config));
-            config.warm_up.map_or(Ok(()), |warm_up| warm_up.check(&report))?;
+            let (report, _) = engine.finish(config.run_name(scheduler));
+            config.warm_up.map_or(Ok(()), |warm_up| warm_up.check(report.requests))?;
             Ok(report)
         }
         Err(End::Log(e)) => Err(e.into()),
         Err(End::Stuck(stuck)) => Err(stuck.under(scheduler)),
-    }
-}
-
-/// The name of a run: the scheduler, and the cache where there is one.
-pub(crate) fn run_name(scheduler: &SchedulerSpec, config: &RunConfig) -> String {
-    match &config.redcap {
-        Some(redcap) => format!("{scheduler} + {redcap}"),
-        None => scheduler.to_string(),
     }
 }
 
@@ -160,7 +123,7 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     cpus: C,
     config: &RunConfig,
     log: bool,
-) -> Result<SimulationEngine<S, D, C>, SimError> {
+) -> Result<SimulationEngine<S, D, C, RedcapReferenceDisk>, SimError> {
     let Some(redcap) = &config.redcap else {
         let recorder = Recorder::new(log || config.disk_log, config.outcomes);
         return Ok(SimulationEngine::new(source, queue, scheduler, device, cpus, recorder).with_warm_up(config.warm_up));
@@ -173,35 +136,6 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     let below = Recorder::new(config.disk_log, false);
     let engine = SimulationEngine::new(source, queue, scheduler, device, cpus, below);
     Ok(engine.with_redcap(layer).with_warm_up(config.warm_up))
-}
-
-/// The scheduler that `scheduler` describes for `device`, and the queue it gets.
-pub(crate) fn built<D: Device>(
-    device: &D,
-    scheduler: &SchedulerSpec,
-    config: &RunConfig,
-) -> Result<(ResolvedQueue, AnyScheduler), SimError> {
-    let queue = config.block.resolve(scheduler.info(), &DeviceTraits::of(device, config.rotational), &config.host);
-    let environment = Environment {
-        cpus: queue.cpus,
-        hardware_queues: queue.map.queues() as u16,
-        rotational: config.rotational,
-        capacity: device.capacity(),
-        queue_depth: queue.queue_depth,
-        nr_requests: queue.nr_requests,
-    };
-    let built = scheduler
-        .build(&environment)
-        .map_err(|source| SimError::Tunable { scheduler: scheduler.name.to_owned(), source })?;
-    if built.needs_positions() && device.positions().is_none() {
-        return Err(InputError::new(
-            "scheduler",
-            scheduler.to_string(),
-            "one that does not ask where the arm is: this disk has none",
-        )
-        .into());
-    }
-    Ok((queue, built))
 }
 
 /// Why a run ended early.

@@ -3,8 +3,10 @@
 use crate::cpu_timing::FixedCosts;
 use crate::engine::SimulationEngine;
 use crate::error::SimError;
+use crate::redcap_reference_disk::RedcapReferenceDisk;
 use crate::report::RunReport;
-use crate::run::{RunConfig, assembled, built, run_name};
+use crate::run::assembled;
+use crate::run_config::RunConfig;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
 use iopilot_redcap::{CacheGeometry, Contents};
@@ -17,7 +19,7 @@ use std::ops::Range;
 /// it: under load.
 #[derive(Clone)]
 pub struct Session<S, D> {
-    engine: SimulationEngine<S, D, FixedCosts>,
+    engine: SimulationEngine<S, D, FixedCosts, RedcapReferenceDisk>,
     config: RunConfig,
     scheduler: SchedulerSpec,
 }
@@ -28,7 +30,7 @@ impl<S: Source, D: Device> Session<S, D> {
     /// # Errors
     /// Where a setting is not accepted.
     pub fn new(source: S, device: D, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<Self, SimError> {
-        let (queue, scheduler_built) = built(&device, scheduler, config)?;
+        let (queue, scheduler_built) = config.scheduler_for(scheduler, &device)?;
         let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
         let engine = assembled(source, queue, (scheduler, scheduler_built), device, cpus, config, config.log)?;
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
@@ -82,7 +84,7 @@ impl<S: Source, D: Device> Session<S, D> {
             let expected = format!("a scheduler of the kernel that has {}", self.scheduler.name);
             return Err(InputError::new("scheduler", scheduler.to_string(), expected).into());
         }
-        let (queue, scheduler_built) = built(&self.engine.device, scheduler, &self.config)?;
+        let (queue, scheduler_built) = self.config.scheduler_for(scheduler, &self.engine.device)?;
         if let Some(layer) = self.engine.redcap_mut() {
             layer.set_scheduler(scheduler, &self.config)?;
         }
@@ -97,7 +99,7 @@ impl<S: Source, D: Device> Session<S, D> {
     /// # Errors
     /// As [`Session::switch`].
     pub fn renew(&mut self, now: Nanos) -> Result<(), SimError> {
-        let (queue, anew) = built(&self.engine.device, &self.scheduler, &self.config)?;
+        let (queue, anew) = self.config.scheduler_for(&self.scheduler, &self.engine.device)?;
         self.engine.switch(queue, anew, 2, now);
         Ok(())
     }
@@ -176,7 +178,7 @@ impl<S: Source, D: Device> Session<S, D> {
 
     /// Ends the run now. Returns its report, and the device in its present state.
     pub fn finish(self) -> (RunReport, D) {
-        let name = run_name(&self.scheduler, &self.config);
+        let name = self.config.run_name(&self.scheduler);
         self.engine.finish(name)
     }
 }

@@ -3,7 +3,8 @@
 use crate::error::SimError;
 use crate::machine::Machine;
 use crate::report::RunReport;
-use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
+use crate::run::{LogSink, Progress, run, run_logged};
+use crate::run_config::RunConfig;
 use crate::session::Session;
 use crate::warm_up::WarmUp;
 use iopilot_device::AnyDevice;

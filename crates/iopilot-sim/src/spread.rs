@@ -1,6 +1,5 @@
 //! [`Spread`]: how far several replays of one load differ.
 
-use crate::report::RunReport;
 use serde::Serialize;
 
 /// The least and the greatest of several replays.
@@ -13,7 +12,7 @@ pub struct Range {
 }
 
 impl Range {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Self {
         let start = Self { min: f64::INFINITY, max: f64::NEG_INFINITY };
         values.fold(start, |range, value| Self { min: range.min.min(value), max: range.max.max(value) })
     }
@@ -40,21 +39,6 @@ pub struct Spread {
     pub wait_ms_mean: Range,
     /// Mean response time, ms.
     pub response_ms_mean: Range,
-}
-
-impl Spread {
-    /// That of `runs`; `None` for fewer than two, which have none.
-    pub fn of(runs: &[RunReport]) -> Option<Self> {
-        let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
-        (runs.len() > 1).then(|| Self {
-            replays: runs.len() as u32,
-            percent: 0.0,
-            elapsed_s: range(|r| r.elapsed_s),
-            throughput_mb_s: range(|r| r.throughput_mb_s),
-            wait_ms_mean: range(|r| r.wait_ms_mean),
-            response_ms_mean: range(|r| r.response_ms.mean),
-        })
-    }
 }
 
 #[cfg(test)]

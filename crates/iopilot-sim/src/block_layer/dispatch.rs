@@ -2,6 +2,7 @@
 
 use super::BlockLayer;
 use crate::cpu_timing::{CpuTiming, QueueRun};
+use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{Device, DeviceRequest};
 use iopilot_sched::{Dispatch, Scheduler, retry_at};
@@ -210,5 +211,31 @@ impl BlockLayer {
         let rq = &self.rqs[id];
         let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
         device.submit(request, now);
+    }
+
+    /// The hardware queue of the CPU that submitted `id`.
+    #[inline]
+    pub(super) fn queue_of(&self, id: RequestId) -> usize {
+        self.queue.map.queue_of(self.rqs[id].cpu)
+    }
+
+    /// The tags of that queue.
+    pub(super) fn tags_of(&mut self, id: RequestId) -> &mut Tags {
+        let queue = self.queue_of(id);
+        &mut self.hardware[queue].tags
+    }
+
+    /// Whether the device takes another request of hardware queue `queue`.
+    pub(super) fn has_room(&self, queue: usize) -> bool {
+        self.hardware[queue].in_flight < self.queue.queue_depth
+            && self.in_flight < self.queue.device_depth
+            && !self.drains
+    }
+
+    /// The request `id` has been inserted, so that its hardware queue is to be run at the end of the batch.
+    pub(super) fn touch(&mut self, queue: usize) {
+        if self.hardware.len() > 1 && !std::mem::replace(&mut self.hardware[queue].inserted, true) {
+            self.touched.push(queue);
+        }
     }
 }

@@ -9,43 +9,11 @@
 //! scheduled like any other.
 
 use super::BlockLayer;
+use super::flush_queue::{FlushSequence, FlushSteps};
 use iopilot_block::{Flags, Lba, Nanos, Op, Request, RequestId, Sectors};
 
 /// `FLUSH_PENDING_TIMEOUT`.
 const PATIENCE: Nanos = Nanos::from_secs(5);
-
-/// What is still to be done for a request, first things first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Steps {
-    preflush: bool,
-    data: bool,
-    postflush: bool,
-}
-
-/// A request on its way through the machinery.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FlushSequence {
-    left: Steps,
-    /// Its flags as submitted.
-    flags: Flags,
-    /// Whether the scheduler had it.
-    pub(super) scheduled: bool,
-}
-
-/// The flushes of a hardware queue (`struct blk_flush_queue`).
-#[derive(Clone, Debug, Default)]
-pub(super) struct FlushQueue {
-    /// Requests that need a flush: those that gather, and those for which one is in the device.
-    lists: [Vec<RequestId>; 2],
-    /// The list that gathers.
-    gathering: usize,
-    /// Since when somebody has waited in it.
-    since: Nanos,
-    /// The flush in the device, or on its way there.
-    running: Option<RequestId>,
-    /// Data of sequences under way.
-    data_in_flight: u32,
-}
 
 /// What becomes of a submitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +40,12 @@ impl BlockLayer {
             return Admission::Ordinary;
         }
         let cache = self.queue.write_cache;
-        let steps = Steps {
+        let steps = FlushSteps {
             preflush: cache && (rq.op == Op::Flush || flags.contains(Flags::PREFLUSH)),
             data: rq.op != Op::Flush,
             postflush: cache && !self.queue.fua && flags.contains(Flags::FUA),
         };
-        if steps == Steps::default() {
+        if steps == FlushSteps::default() {
             return Admission::Nothing;
         }
         if !steps.preflush && !steps.postflush {
@@ -118,7 +86,7 @@ impl BlockLayer {
             self.touch(queue);
         }
         self.kick(queue, now);
-        left != Steps::default()
+        left != FlushSteps::default()
     }
 
     /// Sends a flush for those who gather, where none is under way (`blk_kick_flush`).

@@ -1,7 +1,6 @@
 //! [`HardwareQueue`]: what a hardware queue (`struct blk_mq_hw_ctx`) has of its own.
 
-use super::BlockLayer;
-use super::flush::FlushQueue;
+use super::flush_queue::FlushQueue;
 use crate::block_config::ResolvedQueue;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, RequestId};
@@ -38,33 +37,5 @@ impl HardwareQueue {
             inserted: false,
         };
         std::iter::repeat_with(one).take(queue.map.queues()).collect()
-    }
-}
-
-impl BlockLayer {
-    /// The hardware queue of the CPU that submitted `id`.
-    #[inline]
-    pub(super) fn queue_of(&self, id: RequestId) -> usize {
-        self.queue.map.queue_of(self.rqs[id].cpu)
-    }
-
-    /// The tags of that queue.
-    pub(super) fn tags_of(&mut self, id: RequestId) -> &mut Tags {
-        let queue = self.queue_of(id);
-        &mut self.hardware[queue].tags
-    }
-
-    /// Whether the device takes another request of hardware queue `queue`.
-    pub(super) fn has_room(&self, queue: usize) -> bool {
-        self.hardware[queue].in_flight < self.queue.queue_depth
-            && self.in_flight < self.queue.device_depth
-            && !self.drains
-    }
-
-    /// The request `id` has been inserted, so that its hardware queue is to be run at the end of the batch.
-    pub(super) fn touch(&mut self, queue: usize) {
-        if self.hardware.len() > 1 && !std::mem::replace(&mut self.hardware[queue].inserted, true) {
-            self.touched.push(queue);
-        }
     }
 }

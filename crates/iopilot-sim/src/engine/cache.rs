@@ -2,6 +2,7 @@
 
 use super::{Delayed, SimulationEngine};
 use crate::cpu_timing::CpuTiming;
+use crate::learning_disk::LearningDisk;
 use crate::redcap_layer::RedcapLayer;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
@@ -9,9 +10,9 @@ use iopilot_redcap::{CacheGeometry, RedcapAction, Role};
 use iopilot_workload::{Arrival, Source};
 use std::ops::Range;
 
-impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
+impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D, C, V> {
     /// The same with a cache above the block layer.
-    pub(crate) fn with_redcap(self, redcap: RedcapLayer) -> Self {
+    pub(crate) fn with_redcap(self, redcap: RedcapLayer<V>) -> Self {
         Self { redcap: Some(Box::new(redcap)), ..self }
     }
 
@@ -46,7 +47,7 @@ impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
     }
 
     /// The cache, and the time at which somebody changes it.
-    fn cache_at(&mut self, now: Nanos) -> Option<(&mut RedcapLayer, Nanos)> {
+    fn cache_at(&mut self, now: Nanos) -> Option<(&mut RedcapLayer<V>, Nanos)> {
         self.now = self.now.max(now);
         let now = self.now;
         Some((self.redcap_mut()?, now))
@@ -59,7 +60,7 @@ impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
     }
 
     /// The cache above the block layer, where there is one.
-    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer> {
+    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer<V>> {
         self.redcap.as_deref_mut()
     }
 

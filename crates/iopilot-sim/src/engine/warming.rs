@@ -2,12 +2,13 @@
 
 use super::SimulationEngine;
 use crate::cpu_timing::CpuTiming;
+use crate::learning_disk::LearningDisk;
 use crate::warm_up::WarmUp;
 use iopilot_block::Nanos;
 use iopilot_device::Device;
 use iopilot_workload::Source;
 
-impl<S: Source, D: Device, C: CpuTiming> SimulationEngine<S, D, C> {
+impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D, C, V> {
     /// The same with a report that leaves out its beginning.
     pub(crate) fn with_warm_up(self, warm_up: Option<WarmUp>) -> Self {
         Self { warm_up, ..self }
