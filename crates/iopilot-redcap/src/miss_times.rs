@@ -124,19 +124,19 @@ mod tests {
     #[test]
     fn a_prefetch_is_charged_from_the_end_of_the_original() {
         assert_eq!(divided((100, 180, 1), &[(180, 200, 16), (200, 215, 15)]), (80, 35));
-        // The second was done first.
+        // The second one completed first.
         assert_eq!(divided((100, 180, 1), &[(200, 215, 15), (180, 200, 16)]), (80, 35));
         // Both were in the drive at once.
         assert_eq!(divided((100, 180, 1), &[(101, 200, 31)]), (80, 20));
-        // The disk was free in between.
+        // The disk was idle in between.
         assert_eq!(divided((100, 180, 1), &[(300, 320, 31)]), (80, 20));
-        // It came before the original.
+        // The prefetch completed before the original.
         assert_eq!(divided((100, 180, 1), &[(90, 120, 31)]), (80, 0));
         assert_eq!(divided((100, 180, 1), &[]), (80, 0));
     }
 
     #[test]
-    fn what_others_do_between_two_prefetches_is_not_charged() {
+    fn requests_of_others_between_two_prefetches_are_not_charged() {
         assert_eq!(divided((100, 180, 1), &[(180, 200, 16), (900, 915, 15)]), (80, 35));
     }
 
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn a_prefetch_in_the_same_request_is_charged_its_blocks() {
         assert_eq!(divided((100, 420, 8), &[(100, 420, 16), (100, 420, 8)]), (80, 240));
-        // Of 1000, 240 are for the 24 blocks; the arm's way is the reader's.
+        // Of 1000, 240 are for the 24 blocks; the reader is charged the seek.
         assert_eq!(divided((100, 1_100, 8), &[(100, 1_100, 24)]), (760, 240));
-        // Not more than by blocks.
+        // Never more than the share by blocks.
         assert_eq!(divided((100, 260, 8), &[(100, 260, 24)]), (40, 120));
         // Only the tail was merged.
         assert_eq!(divided((100, 420, 8), &[(100, 420, 24), (420, 450, 5)]), (80, 270));

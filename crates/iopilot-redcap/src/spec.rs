@@ -343,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_displayed_is_read_again(spec in specs()) {
+        fn a_displayed_spec_is_read_back(spec in specs()) {
             prop_assert_eq!(RedcapSpec::parse(&spec.to_string()), Ok(spec));
         }
 

@@ -14,7 +14,7 @@ pub(crate) trait LearningDisk: ReferenceDisk {
     /// A task has started another.
     fn started(&mut self, process: ProcessId, parent: ProcessId);
 
-    /// A task has exited, at `now`, to which the disk was advanced.
+    /// A task has exited at `now`. The disk has been advanced to `now`.
     fn exited(&mut self, process: ProcessId, now: Nanos);
 
     /// The scheduler of the real disk was changed.

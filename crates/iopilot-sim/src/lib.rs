@@ -1,4 +1,6 @@
-//! The event loop and the block layer: runs a workload on a machine, and reports.
+//! The event loop and the block layer: runs a workload on a machine, and reports the results.
+//!
+//! GF is González-Férez' thesis of 2012; Ganger is Ganger's thesis of 1995.
 
 mod block_config;
 mod block_layer;

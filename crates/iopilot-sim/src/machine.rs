@@ -27,19 +27,19 @@ pub struct Machine {
     pub disk_name: String,
     /// The disk's description; for an array, that of its members.
     pub disk: DiskSpec,
-    /// The array, where it is one.
+    /// The array, if it is one.
     pub array: Option<ArraySpec>,
-    /// How many times as fast as described the disk or array is.
+    /// The factor by which the disk or array is faster than described.
     pub speed: SpeedFactor,
-    /// The disk or array as it is before its first request.
+    /// The disk or array before its first request.
     pristine: AnyDevice,
     /// The block layer's settings.
     pub block: BlockConfig,
     /// The CPUs.
     pub host: CpuOverheads,
-    /// A cache above the block layer, where there is one.
+    /// A cache above the block layer, if there is one.
     pub redcap: Option<RedcapSpec>,
-    /// The page cache, and the layout of the disk for files.
+    /// The page cache, and the layout of files on the disk.
     files: FileTables,
     /// Whether its description has a `[host]`.
     pub sets_host: bool,
@@ -47,7 +47,7 @@ pub struct Machine {
     tables: Arc<OnceLock<Arc<TimeTables>>>,
 }
 
-/// Requests that tables are trained with at most, and samples of each cell: as many as GF 3.5.2 has.
+/// The largest number of requests of a training, and of samples of each cell, which is that of GF 3.5.2.
 const TRAINING_REQUESTS: u64 = 500_000;
 const TRAINING_SAMPLES: u64 = 64;
 
@@ -79,11 +79,11 @@ struct Description {
     redcap: Option<RedcapSpec>,
 }
 
-/// `[device]`: what holds for the disk or array as a whole.
+/// `[device]`: settings of the disk or array as a whole.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WholeDevice {
-    /// How many times as fast it is.
+    /// The factor by which it is faster than described.
     speed: Option<f64>,
 }
 
@@ -91,15 +91,15 @@ impl Machine {
     /// A machine with the kernel's defaults around `disk`, a name of the catalogue or a TOML file.
     ///
     /// # Errors
-    /// Where there is no such disk, or its description is wrong.
+    /// If there is no such disk, or its description is wrong.
     pub fn for_disk(disk: &str) -> Result<Self, SimError> {
         Self::with_disk(disk, load_disk(disk)?)
     }
 
-    /// The same around the disk that `spec` describes, called `name`.
+    /// A machine with the kernel's defaults around the disk that `spec` describes, called `name`.
     ///
     /// # Errors
-    /// Where the description contradicts itself.
+    /// If the description contradicts itself.
     pub fn with_disk(name: &str, spec: DiskSpec) -> Result<Self, SimError> {
         Ok(Self {
             name: name.to_owned(),
@@ -117,10 +117,10 @@ impl Machine {
         })
     }
 
-    /// Reads a machine from a TOML file; a `disk` that is a file is looked for beside it.
+    /// Reads a machine from a TOML file. If its `disk` is a file, it is looked up in the same folder.
     ///
     /// # Errors
-    /// Where it cannot be read, and as [`Machine::from_toml`].
+    /// If it cannot be read, and as [`Machine::from_toml`].
     pub fn load(path: &Path) -> Result<Self, SimError> {
         Self::load_with(path, load_disk)
     }
@@ -138,7 +138,7 @@ impl Machine {
     /// Reads the description `text` of the file at `path`.
     ///
     /// # Errors
-    /// Names the file, line and key that is wrong, and what was expected.
+    /// Names the file, the line, the wrong key, and the expected value.
     pub fn from_toml(text: &str, path: &Path) -> Result<Self, SimError> {
         Self::from_toml_with(text, path, load_disk)
     }
@@ -206,10 +206,10 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Whether the settings make sense together.
+    /// Checks that the settings are valid together.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the one that is not.
     pub fn check(&self) -> Result<(), InputError> {
         self.host.check()?;
         match (self.host.processes(), self.files.first()) {
@@ -224,13 +224,13 @@ impl Machine {
             (None, None) => {}
         }
         if let Some(redcap) = &self.redcap {
-            // As the key of the table.
+            // The error names the key of the table.
             redcap.check().map_err(|e| InputError { field: e.field.replacen(": ", ".", 1), ..e })?;
         }
         self.block.check()
     }
 
-    /// The same machine with this cache, or none.
+    /// The same machine with this cache, or without one.
     #[must_use]
     pub fn with_redcap(&self, redcap: Option<RedcapSpec>) -> Self {
         Self { redcap, ..self.clone() }
@@ -241,9 +241,9 @@ impl Machine {
         self.pristine.clone()
     }
 
-    /// The CPUs that processes run on, where its description has a `preset` for them.
+    /// The CPUs that processes run on, if its description has a `preset` for them.
     pub fn processes(&self) -> Option<HostSettings> {
-        // They have been checked.
+        // The settings have been checked.
         self.host.processes().and_then(|processes| self.files.apply(processes).ok())
     }
 
@@ -263,8 +263,8 @@ impl Machine {
         }
     }
 
-    /// What an off-line training finds of the times of its disk or array (GF 3.2.5), where `redcap` needs a model of it. The
-    /// training takes place once, whatever is run on the machine and on others like it.
+    /// The times of its disk or array from an off-line training (GF 3.2.5), if `redcap` needs them. The training takes place
+    /// once for all runs on this machine and its clones.
     fn time_tables(&self, redcap: &RedcapSpec) -> Option<Arc<TimeTables>> {
         if !redcap.algorithm.needs_reference_disk() || self.capacity() > TableShape::LARGEST {
             return None;
@@ -286,7 +286,7 @@ impl Machine {
         }
     }
 
-    /// Whether its disk takes nothing beside a flush.
+    /// Whether its disk accepts no other request during a flush.
     pub(crate) fn drains_for_flushes(&self) -> bool {
         self.pristine.cache_control().flush_drains
     }

@@ -1,7 +1,7 @@
 //! [`RedcapReferenceDisk`]: the reference disk of the REDCAP algorithms `vd` and `vd-all-blocks` (GF 3.2), in virtual time.
 //!
-//! It is a block layer with a scheduler of the same kind as the real disk's, above a disk that answers from two tables. The
-//! tables learn from each request that the real disk has served. [`WaitingQueue`] has the dependencies of the requests.
+//! It is a block layer with a scheduler of the same kind as the real disk's, above a disk whose times come from two tables. The
+//! tables learn from each request that the real disk serves. [`WaitingQueue`] keeps the dependencies of the requests.
 
 use crate::block_config::{BlockConfig, ResolvedQueue};
 use crate::cpu_overheads::CpuOverheads;
@@ -19,25 +19,25 @@ use iopilot_device::{
 use iopilot_redcap::{NoReferenceDisk, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 use iopilot_sched::SchedulerSpec;
 
-/// Samples that a cell of the tables keeps (GF 3.5.2).
+/// The number of samples that a cell of the tables keeps (GF 3.5.2).
 const SAMPLES: u32 = 64;
 
 type ReferenceEngine = SimulationEngine<WaitingQueue, TableDisk, FixedCosts, NoReferenceDisk>;
 
-/// A reference disk beside a real one: a live one, or one that is simulated.
+/// A reference disk beside a real one, which is a live disk or a simulated one.
 #[derive(Clone)]
 pub struct RedcapReferenceDisk {
     engine: Box<ReferenceEngine>,
-    /// The same before its first request.
+    /// The engine before its first request.
     pristine: Box<ReferenceEngine>,
-    /// Requests with which a queue is congested.
+    /// The queue length from which on a queue is congested.
     threshold: usize,
     congested: bool,
-    /// What the real disk serves; it may grow by what was merged into it.
+    /// The last request of the real disk, which the tables have not learnt yet: parts that were merged into it may follow.
     service: Option<Service>,
-    /// Where the request ended that the real disk served before that one, and when.
+    /// The end of the last request that the tables have learnt, as a place and a time.
     learnt_end: (Lba, Nanos),
-    /// Where the last one ended whose time was asked for.
+    /// The end of the last request whose time was asked for.
     asked_end: Lba,
 }
 
@@ -48,16 +48,16 @@ struct Service {
     from: u64,
     to: u64,
     dispatched: Nanos,
-    /// When the disk was done with the one before.
+    /// When the disk began with it: after the completion of the previous one.
     began: Nanos,
     completed: Nanos,
 }
 
 impl RedcapReferenceDisk {
-    /// A disk of `capacity` sectors under `scheduler`. What is known of its times is in `config`.
+    /// A disk of `capacity` sectors under `scheduler`. `config` has the tables of its times, if there are any.
     ///
     /// # Errors
-    /// Where the disk is too large for tables, or the scheduler asks where the arm is.
+    /// If the disk is too large for tables, or the scheduler needs the position of the arm.
     pub fn new(scheduler: &SchedulerSpec, capacity: u64, config: &RunConfig) -> Result<Self, SimError> {
         if capacity > TableShape::LARGEST {
             let expected = format!("at most {} for an algorithm with a reference disk", TableShape::LARGEST);
@@ -91,8 +91,8 @@ impl RedcapReferenceDisk {
         })
     }
 
-    /// The settings of the reference disk beside a real one with the settings `real`: its CPUs take no time, and the disk serves
-    /// one request at a time.
+    /// The settings of a reference disk beside a real one with the settings `real`. Its CPUs take no time, and it serves one
+    /// request at a time.
     fn config(real: &RunConfig) -> RunConfig {
         RunConfig {
             block: BlockConfig { queue_depth: Some(1), nr_hw_queues: Some(1), ..real.block.clone() },
@@ -111,8 +111,8 @@ impl RedcapReferenceDisk {
         }
     }
 
-    /// The real disk was sent this at `dispatched` and completed it at `now`; what was merged into one request follows one
-    /// another. Returns when the disk began with it.
+    /// The real disk was sent a request at `dispatched` and completed it at `now`. The parts of a merged request come one after
+    /// the other. Returns when the disk began with the request.
     pub fn learn(&mut self, op: Op, (lba, sectors): (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
         let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
         if let Some(last) = &mut self.service {
@@ -123,13 +123,13 @@ impl RedcapReferenceDisk {
             }
         }
         self.learn_last();
-        // A disk with a queue serves one request after the other.
+        // A disk with a queue serves one request at a time.
         let began = dispatched.max(self.learnt_end.1).min(now);
         self.service = Some(Service { op, from, to, dispatched, began, completed: now });
         began
     }
 
-    /// Empties the waiting queue where a queue is too long.
+    /// If a queue is too long, notes the congestion and empties the waiting queue.
     fn notice_congestion(&mut self, now: Nanos) {
         if self.engine.source.waiting() > self.threshold || self.engine.outstanding() >= self.threshold {
             self.congested = true;
@@ -186,7 +186,7 @@ impl ReferenceDisk for RedcapReferenceDisk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        // At least once more, to end the congestion.
+        // A congested disk needs another call, which ends the congestion.
         self.engine.next_time().or(self.congested.then_some(self.engine.now))
     }
 
@@ -194,7 +194,7 @@ impl ReferenceDisk for RedcapReferenceDisk {
         let ran = self.engine.run_until(now);
         debug_assert!(ran.is_ok(), "the reference disk is stuck");
         if ran.is_err() {
-            // A scheduler that keeps a request for ever: there is nothing to compare with any more.
+            // The scheduler never dispatches a request, so that nothing can be compared any more.
             self.congested = true;
             return;
         }

@@ -1,4 +1,4 @@
-//! [`run`]: any source on any device, under one scheduler.
+//! [`run`]: runs any source on any device under one scheduler.
 
 use crate::block_config::ResolvedQueue;
 use crate::cpu_timing::{CpuTiming, FixedCosts};
@@ -24,12 +24,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Requests completed so far, over all runs.
+    /// The number of requests completed so far, over all runs.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Adds `n` completed requests that no run has counted.
+    /// Adds `n` completed requests.
     pub fn add(&self, n: u64) {
         self.done.fetch_add(n, Ordering::Relaxed);
     }
@@ -39,7 +39,7 @@ impl Progress {
 /// come out on any machine. Memory is bounded by the requests in flight and the number of processes.
 ///
 /// # Errors
-/// Where a setting is not accepted, the run gets stuck, or is over before its warm-up is.
+/// If a setting is not accepted, the run gets stuck, or the run ends before its warm-up.
 pub fn run<S: Source, D: Device>(
     source: S,
     device: D,
@@ -56,11 +56,11 @@ pub fn run<S: Source, D: Device>(
     Ok(RunReport { log: config.log.then_some(log), ..report })
 }
 
-/// Where [`run_logged`] sends the record of each request. An error ends the run.
+/// The function to which [`run_logged`] sends the record of each request. An error ends the run.
 pub type LogSink<'a> = &'a mut dyn FnMut(&TraceRecord) -> Result<(), TraceError>;
 
-/// As [`run`]. Also sends every request to `log`, where there is one, in order of arrival while the run goes on. Only
-/// requests that arrived behind one in flight are held back. [`RunConfig::log`] has no effect here.
+/// As [`run`]. Also sends the record of every request to `log`, if there is one, in order of arrival while the run goes on.
+/// Only requests that arrived after one in flight are held back. [`RunConfig::log`] has no effect here.
 ///
 /// # Errors
 /// As [`run`], and those of `log`.
@@ -90,7 +90,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     mut log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
     if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) {
-        // Nobody would decide.
+        // Nothing here decides for the cache.
         let expected = "an algorithm that decides by itself, in a run that nobody watches";
         return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
     }
@@ -114,7 +114,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     }
 }
 
-/// The engine of a run, with a cache where `config` has one.
+/// The engine of a run, with a cache if `config` has one.
 pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     source: S,
     queue: ResolvedQueue,

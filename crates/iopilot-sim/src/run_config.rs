@@ -10,30 +10,30 @@ use iopilot_redcap::RedcapSpec;
 use iopilot_sched::{AnyScheduler, Environment, Scheduler, SchedulerSpec};
 use std::sync::Arc;
 
-/// The parts of a machine that are not its device, and the seed of a run.
+/// The settings of a run: the parts of a machine that are not its device, the seed, and the contents of the report.
 #[derive(Clone, Debug, Default)]
 pub struct RunConfig {
     /// The block layer.
     pub block: BlockConfig,
     /// The CPUs.
     pub host: CpuOverheads,
-    /// A cache above the block layer, where there is one.
+    /// A cache above the block layer, if there is one.
     pub redcap: Option<RedcapSpec>,
-    /// What is known of the disk's times before the run, for a cache whose algorithm has a reference disk: two tables, trained off
-    /// line (GF 3.2.5). Without them it knows nothing, and learns.
+    /// Two tables of the disk's times, trained off line (GF 3.2.5), for a cache whose algorithm has a reference disk. Without
+    /// them, the reference disk starts with empty tables and learns.
     pub tables: Option<Arc<TimeTables>>,
-    /// `queue/rotational`: whether the scheduler is told that seeks cost time.
+    /// `queue/rotational`: whether the scheduler assumes that seeks cost time.
     pub rotational: bool,
     /// The seed for the contention for freed tags. The workload has its own.
     pub seed: u64,
-    /// Whether the report is to hold every request; [`crate::run_logged`] needs no memory for them.
+    /// Whether the report contains every request; [`crate::run_logged`] needs no memory for them.
     pub log: bool,
     /// Whether the requests of the device are kept for [`crate::Session::take_disk_completed`]. Without a cache above the block
     /// layer they are those of the log.
     pub disk_log: bool,
-    /// Whether the report is to hold the outcome of each of the source's requests ([`crate::RunReport::outcomes`]).
+    /// Whether the report contains the outcome of each of the source's requests ([`crate::RunReport::outcomes`]).
     pub outcomes: bool,
-    /// The beginning of the run that the report leaves out, where there is one. Logs and outcomes have all of the run.
+    /// The warm-up that the report leaves out, if there is one. Logs and outcomes contain the whole run.
     pub warm_up: Option<WarmUp>,
 }
 

@@ -1,36 +1,36 @@
-//! [`WaitingQueue`]: what the requests of a reference disk wait for (GF 3.2.3).
+//! [`WaitingQueue`]: the dependencies between the requests of a reference disk (GF 3.2.3).
 //!
-//! The reference disk gets a copy of each request when the real one is submitted. The real process may be ahead of the virtual
-//! one by then. A heuristic finds what the copy depends on:
+//! The reference disk gets a copy of each request when the real one is submitted. By then, the real process may be ahead of its
+//! counterpart here. A heuristic finds the requests on which the copy depends:
 //!
 //! - A write depends on nothing.
-//! - A synchronous read waits for those of its process that are ahead of it.
+//! - A synchronous read waits for the earlier synchronous reads of its process.
 //! - Read-ahead waits for the synchronous reads of its process that are ahead of it in this queue.
-//! - The first request of a process waits for all that its parent had done before it started the process.
-//! - What a parent does after a child has exited waits until the child has exited here, too.
+//! - The first request of a process waits for all requests of its parent from before the start of the process.
+//! - The requests of a parent after the exit of a child wait until the child has exited here, too.
 //!
-//! No think times: a request that depends on nothing goes to the scheduler at once.
+//! There are no think times: a request that waits for nothing goes to the scheduler at once.
 
 use iopilot_block::{Criticality, EventQueue, Flags, Nanos, Op, ProcessId, ProcessMap};
 use iopilot_redcap::{ReferenceCompletion, ReferenceRequest};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
 
-/// A [`Source`] of requests that come from outside.
+/// A [`Source`] of copies of the real disk's requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitingQueue {
     processes: ProcessMap<Process>,
-    /// Requests that wait for others.
+    /// The number of requests that wait for others.
     waiting: usize,
-    /// What goes to the scheduler next, and since when it waits for nothing.
+    /// The steps that wait for nothing, in order, and since when.
     ready: VecDeque<(Nanos, Ready)>,
-    /// Ends of copies from the simulated cache, by the number of the copy among those under way.
+    /// The ends of copies from the simulated cache, by their index in `under_way`.
     copies: EventQueue<u32>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
     /// Empty between calls; kept for its memory.
     changed: Vec<(ProcessId, bool)>,
-    /// Requests that were served, in order, for the owner to take.
+    /// Completed requests, in order, for the owner to take.
     pub(crate) done: Vec<ReferenceCompletion>,
 }
 
@@ -38,25 +38,27 @@ pub(crate) struct WaitingQueue {
 #[derive(Clone, Debug, Default)]
 struct Process {
     waiting: VecDeque<Waiting>,
-    /// Requests in the scheduler, at the disk, or being copied; and the synchronous reads among them.
+    /// The number of requests in the scheduler, at the disk, or being copied.
     under_way: u32,
+    /// The number of synchronous reads among them.
     reads: u32,
-    /// The last synchronous read that went on: what belongs to the same read goes with it.
+    /// The last synchronous read that was started. Other parts of the same read start with it.
     last_read: Option<(SourceHandle, Nanos)>,
-    /// What it did so far.
+    /// What it has submitted.
     submitted: Count,
-    /// How much of that is over.
+    /// What of that has ended.
     over: Count,
     parent: Option<ProcessId>,
-    /// It waits for its parent.
+    /// Whether it waits for its parent.
     gated: bool,
-    /// The children that wait for this process, and until when.
+    /// The children that wait for this process, each until `over` has reached its count.
     children: Vec<(ProcessId, Count)>,
-    /// It has exited in the real world.
+    /// Whether the real process has exited.
     exited: bool,
 }
 
-/// How much a process did: what went into its queue, or came out of it, and its synchronous reads, or the ends of those.
+/// The progress of a process: the number of entries that went into its queue (or left it), and of its synchronous reads that
+/// were submitted (or completed).
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     queued: u64,
@@ -109,7 +111,7 @@ struct UnderWay {
     is_read: bool,
 }
 
-/// Whether its process waits for it.
+/// Whether the process waits for the request.
 fn is_synchronous(request: &Arrival) -> bool {
     request.op == Op::Read
         && request.criticality == Criticality::TimeCritical
@@ -117,7 +119,7 @@ fn is_synchronous(request: &Arrival) -> bool {
 }
 
 impl WaitingQueue {
-    /// Takes a copy of a request. `now` never goes back.
+    /// Takes a copy of a request. `now` never decreases.
     pub(crate) fn submit(&mut self, next: ReferenceRequest, now: Nanos) {
         let Arrival { op, process, .. } = next.request;
         if op != Op::Read {
@@ -141,7 +143,7 @@ impl WaitingQueue {
         (new.parent, new.gated) = (Some(parent), gated);
     }
 
-    /// `process` has exited in the real world.
+    /// The real process has exited.
     pub(crate) fn exited(&mut self, id: ProcessId, now: Nanos) {
         let process = self.processes.entry(id).or_default();
         process.exited = true;
@@ -154,16 +156,16 @@ impl WaitingQueue {
         self.release(id, now);
     }
 
-    /// Requests that wait for others.
+    /// The number of requests that wait for others.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Forgets the requests that wait for others.
+    /// Drops the requests that wait for others.
     pub(crate) fn drop_waiting(&mut self, now: Nanos) {
         let mut waited_for = Vec::new();
         for (id, process) in &mut self.processes {
-            // Nobody waits for what is forgotten.
+            // Dropped requests count as ended, so that no request waits for them.
             process.over.reads += process.waiting.iter().filter(|waiting| waiting.is_read()).count() as u64;
             process.over.queued += process.waiting.len() as u64;
             process.waiting.clear();
@@ -172,14 +174,14 @@ impl WaitingQueue {
             }
         }
         self.waiting = 0;
-        // In one order for every run.
+        // Sorted, so that the order is the same in every run.
         waited_for.sort_unstable();
         for id in waited_for {
             self.release(id, now);
         }
     }
 
-    /// Lets go on what waits for nothing any more, of one process and of those that wait for it.
+    /// Starts the requests of one process, and of the processes that wait for it, that no longer wait.
     fn release(&mut self, id: ProcessId, now: Nanos) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.push((id, false));
@@ -209,7 +211,7 @@ impl WaitingQueue {
         self.changed = changed;
     }
 
-    /// Takes the next request of a process out of its queue, if it waits for nothing.
+    /// Takes the next request of a process from its queue, if it waits for nothing.
     fn next_of(&mut self, id: ProcessId) -> Option<ReferenceRequest> {
         while let Waiting::Exit(child) = self.processes.get(&id)?.waiting.front()? {
             if self.processes.contains_key(child) {
@@ -225,7 +227,7 @@ impl WaitingQueue {
             return None;
         }
         if is_synchronous(&request) {
-            // The parts of one read go together; a copy among them has no name of its own.
+            // The parts of one read start together; a copy among them has no handle of its own.
             let same =
                 |(handle, since): (SourceHandle, Nanos)| since == at && (handle == request.handle || copy.is_some());
             if process.reads > 0 && !process.last_read.is_some_and(same) {
@@ -301,12 +303,12 @@ impl Source for WaitingQueue {
         self.end(handle.0 as u32, now);
     }
 
-    /// Not heeded: requests that come from outside go behind in the block layer.
+    /// Ignored: later requests of the task queue behind it in the block layer.
     fn blocked(&mut self, _: ProcessId, _: Nanos) {}
 
     fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
 
-    /// No think times.
+    /// There are no think times.
     fn thinks_from_block_layer(&self) -> bool {
         true
     }

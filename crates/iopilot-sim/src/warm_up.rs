@@ -1,16 +1,16 @@
-//! [`WarmUp`]: the beginning of a run, which its report leaves out.
+//! [`WarmUp`]: the beginning of a run that its report leaves out.
 
 use crate::error::SimError;
 use iopilot_block::{InputError, Nanos};
 use std::fmt;
 
-/// The beginning of a run, which its report leaves out: caches fill, and queues find their lengths (Ganger A.1.1). At its end
-/// statistics begin anew, and all state is kept. The report then holds requests that arrive afterwards.
+/// The beginning of a run that its report leaves out: caches fill, and queues settle (Ganger A.1.1). At its end the statistics
+/// are reset, and all state is kept. The report contains the requests that arrive afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
     /// It ends at this time of the simulation.
     Time(Nanos),
-    /// It ends when so many requests have arrived. Requests that arrive at the same moment as the last of them belong to it.
+    /// It ends when this many requests have arrived. Requests that arrive at the same time as the last of them belong to it.
     Requests(u64),
 }
 

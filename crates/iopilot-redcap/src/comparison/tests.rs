@@ -30,7 +30,7 @@ fn miss(blocks: u64, prefetched: u64) -> Sums {
     Sums { miss_blocks: blocks, prefetch_blocks: prefetched, ..Sums::default() }
 }
 
-/// `n` reads of `sums` while active, with the reference disk to itself. Verdicts with the number of the read.
+/// `n` reads of `sums` while active, one at a time on the reference disk. Returns the verdicts with the number of the read.
 fn active(c: &mut ReferenceComparison<FifoDisk>, n: u32, sums: Sums, model_us: u64) -> Vec<(u32, ActivationVerdict)> {
     let blocks = sums.hit_blocks + sums.miss_blocks;
     let mut verdicts = Vec::new();
@@ -74,7 +74,7 @@ fn an_active_cache_is_compared_with_the_originals_every_1000_reads() {
 }
 
 #[test]
-fn as_printed_prefetched_blocks_make_up_for_their_time() {
+fn if_all_blocks_count_prefetched_blocks_make_up_for_their_time() {
     // 7.2: a random read of a block that takes 410 us with its prefetch, and 110 us without.
     let verdict = |spec| costs(active(&mut comparison(spec), 1_000, miss(1, 31), 410)[0]);
     assert_eq!(verdict("algorithm=vd"), (1_000, 410, 110, false));
@@ -99,7 +99,7 @@ fn sums_weigh_by_blocks_and_ratios_by_reads() {
 #[test]
 fn an_inactive_cache_would_have_asked_the_reference_disk() {
     let mut c = comparison("algorithm=vd,copy_us_per_kib=0.5");
-    // When active, a copied block took 3 us.
+    // In the active period, a copied block took 3 us.
     active(&mut c, 10, hit(2, 6), 0);
     c.switched(false);
     let mut verdict = None;
@@ -124,7 +124,7 @@ fn an_inactive_cache_would_have_asked_the_reference_disk() {
 }
 
 #[test]
-fn the_slower_world_may_be_an_interval_behind() {
+fn the_slower_disk_may_be_an_interval_behind() {
     let mut c = comparison("algorithm=vd");
     let mut verdicts = Vec::new();
     // Requests come faster than the reference disk serves them: it takes 110 us for each.
@@ -145,7 +145,7 @@ fn the_slower_world_may_be_an_interval_behind() {
 }
 
 #[test]
-fn nothing_is_compared_in_a_congestion() {
+fn nothing_is_compared_during_a_congestion() {
     let mut c = comparison("algorithm=vd");
     active(&mut c, 900, hit(1, 1), 0);
     let submitted = c.disk.requests.len();
@@ -157,7 +157,7 @@ fn nothing_is_compared_in_a_congestion() {
 }
 
 #[test]
-fn a_change_starts_from_zero_in_the_other_world() {
+fn a_change_of_state_resets_the_comparison() {
     let mut c = comparison("algorithm=vd");
     active(&mut c, 999, hit(1, 1), 0);
     let now = c.disk.now;

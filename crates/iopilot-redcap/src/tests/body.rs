@@ -1,4 +1,4 @@
-//! [`Body`]: a small disk with real bytes under a cache, in which everything happens in any order.
+//! [`Body`]: a cache above a small disk with real contents. Events occur in random order.
 
 use super::bench::io;
 use crate::{
@@ -9,14 +9,14 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// The content of a sector: how often it was written. Frames begin with something else.
+/// The content of a sector: the number of writes to it. Frames start as garbage.
 type Version = u32;
 const GARBAGE: Version = u32::MAX;
 
 /// A part in flight.
 struct InFlight {
     part: RequestPart,
-    /// Whether it was done on the medium; its end is reported later.
+    /// Whether the disk has carried it out. Its end is reported later.
     applied: bool,
     data: Vec<Version>,
     dispatched: u64,
@@ -35,9 +35,9 @@ struct CopyUnderWay {
 struct Running {
     io: Arrival,
     buffer: Vec<Option<Version>>,
-    /// The oldest content of each sector that may be returned.
+    /// The oldest content of each sector that a read may return.
     floor: Vec<Version>,
-    /// Whether a part that it depends on has failed.
+    /// Whether a part on which it depends has failed.
     failed: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Body<V> {
     geometry: CacheGeometry,
     segment: u64,
     disk: Vec<Version>,
-    /// The content that the last write that was reported left.
+    /// The contents after the last write whose end was reported.
     reported: Vec<Version>,
     frames: Vec<Version>,
     parts: Vec<InFlight>,
@@ -58,11 +58,11 @@ pub(super) struct Body<V> {
     pub(super) operations: u64,
     /// Whether parts fail.
     pub(super) errors: bool,
-    /// How much longer copies take, and the disk for all but prefetches: so that algorithms change the state.
+    /// The extra time of copies, and of disk reads other than prefetches, so that algorithms change the state.
     pub(super) slow: (u64, u64),
-    /// Whether the state and the regions change from outside.
+    /// Whether the test changes the state, the regions and the geometry at random.
     pub(super) flips: bool,
-    /// How often the frames were divided anew.
+    /// The number of changes of geometry.
     pub(super) rebuilt: u32,
 }
 
@@ -134,7 +134,7 @@ impl<V: ReferenceDisk> Body<V> {
 
     fn submit(&mut self) {
         let capacity = self.disk.len() as u64;
-        // Two thirds of all in a quarter of the disk, so that they meet.
+        // Two thirds of the requests are in a quarter of the disk, so that they overlap.
         let within = if self.rng.random_range(0..3) == 0 { capacity } else { capacity / 4 };
         let mut lba = self.rng.random_range(0..within);
         let mut sectors = match self.rng.random_range(0..10) {
@@ -219,7 +219,7 @@ impl<V: ReferenceDisk> Body<V> {
         self.act(out);
     }
 
-    /// A part goes a step on: it is done on the medium, or its end is reported, or it is given up.
+    /// The next step of a part: the disk carries it out, or its end is reported, or it is dropped.
     fn part(&mut self) {
         let at = self.rng.random_range(0..self.parts.len());
         let prefetch = self.parts[at].part.role == Role::Prefetch;
@@ -242,7 +242,7 @@ impl<V: ReferenceDisk> Body<V> {
         let sectors = part.lba.0..part.lba.0 + u64::from(part.sectors.0);
         match part.op {
             Op::Flush => {}
-            // What a failed write does is anyone's guess.
+            // A failed write may or may not have changed the disk.
             Op::Write | Op::Discard if fails && self.rng.random() => {}
             Op::Write | Op::Discard => sectors.for_each(|sector| self.disk[sector as usize] += 1),
             Op::Read => {
@@ -289,7 +289,7 @@ impl<V: ReferenceDisk> Body<V> {
         self.act(out);
     }
 
-    /// Whether a sector of an original is this part's: a combined part is of one segment.
+    /// Whether a sector of an original belongs to this part. A combined part belongs to one segment.
     fn is_of(&self, part: &RequestPart, sector: u64) -> bool {
         part.role != Role::Combined || sector / self.segment == part.lba.0 / self.segment
     }

@@ -1,4 +1,4 @@
-//! [`FifoDisk`]: a reference disk without a seek.
+//! [`FifoDisk`]: a reference disk without seeks, which serves requests in order of arrival.
 
 use crate::{ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 use iopilot_block::{Lba, Nanos, Op, Sectors, SourceHandle};
@@ -13,9 +13,9 @@ pub(crate) struct FifoDisk {
     queue: VecDeque<(SourceHandle, Nanos, Nanos)>,
     pub(crate) now: Nanos,
     pub(crate) congested: bool,
-    /// All that was submitted: what, where, and whether it is a copy.
+    /// All submitted requests: the operation, the address, the length, and whether it is a copy.
     pub(crate) requests: Vec<(Op, u64, u32, bool)>,
-    /// Congested with so many requests.
+    /// The disk is congested with more requests than this.
     pub(crate) most: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What must hold in whatever order things happen.
+//! Properties that hold for any order of events.
 
 use super::bench::io;
 use super::body::Body;
@@ -47,14 +47,14 @@ fn readers_see_what_is_on_the_disk() {
 }
 
 #[test]
-fn never_and_rig_as_well() {
+fn readers_see_the_disk_with_never_and_adaptive() {
     soak("4x32k,algorithm=never", 1, 20_000, NoReferenceDisk, true);
     let body = soak("4x32k,algorithm=adaptive", 2, 100_000, NoReferenceDisk, true);
     assert!(body.rebuilt > 50, "segments of another size {} times", body.rebuilt);
 }
 
 #[test]
-fn with_a_reference_disk_as_well() {
+fn readers_see_the_disk_with_a_reference_disk() {
     for spec in ["4x32k,algorithm=vd", "4x32k,algorithm=vd-all-blocks", "32x32k,algorithm=vd,miss=split,strict=on"] {
         for (seed, mischief) in [(3, false), (4, true)] {
             let mut disk = FifoDisk::new(Nanos(150), Nanos(5));
@@ -64,7 +64,7 @@ fn with_a_reference_disk_as_well() {
     }
 }
 
-/// With and without prefetches in one request, on one and the same sequence of requests, one after the other.
+/// Both kinds of misses, on the same sequence of requests, one at a time.
 #[test]
 fn combined_and_split_return_the_same_data() {
     let run = |miss: Miss| {
@@ -75,7 +75,7 @@ fn combined_and_split_return_the_same_data() {
             let op = if rng.random_range(0..4) == 0 { Op::Write } else { Op::Read };
             let lba = rng.random_range(0..SECTORS / 2);
             body.request(op, lba, rng.random_range(1..80));
-            // Alone, a read has one right answer, which the body checks.
+            // With one request at a time, a read has only one right answer, which the body checks.
             body.drain();
         }
         body.cache.counters().requested_blocks
@@ -83,7 +83,7 @@ fn combined_and_split_return_the_same_data() {
     assert_eq!(run(Miss::Split), run(Miss::Combined));
 }
 
-/// A clone goes on as the original does.
+/// A clone behaves as the original.
 #[test]
 fn a_clone_is_the_same_cache() {
     let spec = RedcapSpec::parse("4x32k,algorithm=v2").unwrap();

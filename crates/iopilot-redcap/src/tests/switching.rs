@@ -11,7 +11,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn inactive_requests_go_down_as_they_are() {
+fn an_inactive_cache_sends_requests_unmodified() {
     let mut b = bench();
     b.read_whole(0, 8);
     assert_eq!(b.set_active(false), []);
@@ -24,11 +24,11 @@ fn inactive_requests_go_down_as_they_are() {
     let counters = b.cache.counters();
     assert_eq!((counters.reads, counters.inactive_reads, counters.writes), (2, 1, 1));
     assert_eq!((counters.activations, counters.deactivations), (1, 1));
-    assert!(b.read_whole(16, 8), "nothing of before is served");
+    assert!(b.read_whole(16, 8), "data of before are not served");
 }
 
 #[test]
-fn a_change_waits_for_what_is_in_flight_but_new_requests_do_not() {
+fn a_change_waits_for_requests_in_flight_but_new_requests_do_not() {
     let mut b = bench();
     b.read(1, 0, 8);
     b.set_active(false);
@@ -37,8 +37,8 @@ fn a_change_waits_for_what_is_in_flight_but_new_requests_do_not() {
     b.served(0, Missed);
     assert_eq!(b.cache.state(), CacheState::PendingInactive, "the prefetch is in flight");
     b.served(8, Prefetch);
-    assert_eq!(b.cache.state(), CacheState::Inactive, "the second was handled as inactive already");
-    assert_eq!(b.cache.segments(), 0, "the prefetch arrives into nothing");
+    assert_eq!(b.cache.state(), CacheState::Inactive, "the second request was handled as inactive");
+    assert_eq!(b.cache.segments(), 0, "the blocks of the prefetch are dropped");
     b.set_active(true);
     assert_eq!(b.cache.state(), CacheState::PendingActive);
     assert_eq!(b.read(3, 128, 8).len(), 2);
@@ -56,11 +56,11 @@ fn a_pending_change_is_undone_at_once() {
     assert_eq!(b.cache.state(), CacheState::Active);
     b.settle();
     assert_eq!(b.cache.state(), CacheState::Active);
-    assert!(b.read_whole(8, 8), "what was on its way is lost");
+    assert!(b.read_whole(8, 8), "blocks that were in flight are dropped");
 }
 
 #[test]
-fn who_waits_when_the_cache_is_turned_off_reads_for_itself() {
+fn waiters_read_their_blocks_when_the_cache_is_turned_off() {
     let mut b = bench();
     b.read(1, 0, 8);
     assert_eq!(b.read(2, 8, 8), []);
@@ -77,7 +77,7 @@ fn miss(b: &mut Bench, i: u64) {
 }
 
 #[test]
-fn v1_turns_off_what_never_hits_after_150_reads() {
+fn v1_turns_off_a_cache_without_hits_after_150_reads() {
     let mut b = Bench::new("4x32k,algorithm=v1");
     for i in 0..200 {
         miss(&mut b, i);
@@ -93,11 +93,11 @@ fn v1_turns_off_what_never_hits_after_150_reads() {
 }
 
 #[test]
-fn an_inactive_cache_notices_when_it_would_pay() {
+fn an_inactive_cache_turns_on_when_it_would_save_time() {
     for algorithm in ["v0", "v1", "v2"] {
         let mut b = Bench::new(&format!("4x32k,algorithm={algorithm}"));
         b.set_active(false);
-        // Block after block: of the eight of a segment, seven would be hits.
+        // A sequential read: seven of the eight blocks of a segment would be hits.
         for i in 0..100 {
             b.read_whole(i % 120 * 8, 8);
         }
@@ -106,7 +106,7 @@ fn an_inactive_cache_notices_when_it_would_pay() {
         assert_eq!(check.without_cache.0, 87_000);
         assert_eq!(check.with_cache.0, 87 * 400 + 91_000);
         assert!(!check.good, "a prefetch that costs as much as it saves");
-        // It costs little by what was measured when it was active.
+        // By the times of an active period, it costs little.
         b.set_active(true);
         for i in 0..99 {
             b.read_whole(i % 120 * 8, 8);
@@ -120,7 +120,7 @@ fn an_inactive_cache_notices_when_it_would_pay() {
     }
 }
 
-/// A cache that was turned off while a write is in flight, and 100 reads that would have hit after that.
+/// A cache that was turned off while a write is in flight, and that then had 100 reads that would have been hits.
 fn pending(algorithm: &str) -> Bench {
     let mut b = Bench::new(&format!("4x32k,algorithm={algorithm}"));
     // Active, it measures that copies cost next to nothing.
@@ -183,7 +183,7 @@ fn writes_invalidate_the_simulated_directory() {
     assert_eq!(b.cache.checks()[0].without_cache.0, 33_000, "only what was not written");
 }
 
-/// What of `read`, and of whole segments after it, would have hit while inactive: by blocks, as each takes 1000 ns.
+/// The blocks of `read`, and of whole segments after it, that would have been hits while inactive. Each takes 1000 ns.
 fn would_hit(settings: &str, read: impl Fn(&mut Bench)) -> u64 {
     let mut b = Bench::new(&format!("2x32k,algorithm=v1,copy_us_per_kib=1000{settings}"));
     b.set_active(false);
@@ -199,7 +199,7 @@ fn the_simulated_directory_is_in_order_of_use() {
     let read = |b: &mut Bench| {
         b.read_whole(0, 8);
         b.read_whole(64, 8);
-        b.read_whole(8, 8); // A hit, so that 64 makes room.
+        b.read_whole(8, 8); // A hit, so that 64 is evicted.
         b.read_whole(128, 8);
         b.read_whole(16, 8); // A hit.
         b.read_whole(72, 8);
@@ -252,17 +252,17 @@ fn vd_does_not_wait_for_a_slow_reference_disk() {
 }
 
 #[test]
-fn the_reference_disk_gets_what_the_other_world_would_send() {
+fn the_reference_disk_gets_the_requests_of_the_other_state() {
     let mut b = Bench::with("4x32k,algorithm=vd", FifoDisk::new(Nanos(10_000), Nanos(100)));
     let sent = |b: &mut Bench<FifoDisk>| std::mem::take(&mut b.cache.reference_disk().unwrap().requests);
-    // Active: every original as it is, hits as well.
+    // Active: every original unmodified, also hits.
     b.read_whole(0, 8);
     b.read_whole(8, 24);
     b.write(2, 64, 16);
     b.settle();
     assert_eq!(sent(&mut b), [(Op::Read, 0, 8, false), (Op::Read, 8, 24, false), (Op::Write, 64, 16, false)]);
     b.set_active(false);
-    // Inactive: whole segments of misses, holes alone, hits as copies, writes as they are.
+    // Inactive: whole segments for misses, holes alone, hits as copies, writes unmodified.
     b.read_whole(128, 8);
     b.read_whole(128, 16);
     b.write(3, 72, 8);
@@ -297,7 +297,7 @@ fn vd_follows_its_reference_disk() {
     assert_eq!((inactive.with_cache.0, inactive.without_cache.0, inactive.good), (10_800, 10_100, false));
     blocks(&mut b, 3_000);
     assert_eq!(b.cache.state(), CacheState::Active, "{:?}", b.cache.checks());
-    // As printed, it never turns off.
+    // If all blocks count, it never turns off.
     let mut b = Bench::with("4x32k,algorithm=vd-all-blocks", disk(10_000));
     for i in 0..4_000 {
         b.now += 20_000;
@@ -328,7 +328,7 @@ fn another_geometry_waits_for_reads_in_flight() {
     b.settle();
     assert_eq!(b.read(5, 264, 8).len(), 3);
     b.settle();
-    // What is decided meanwhile holds then.
+    // A decision during the change applies after it.
     b.read(6, 400, 8);
     b.set_geometry(CacheGeometry::parse("4x32k").unwrap());
     b.set_active(false);

@@ -2,7 +2,7 @@
 
 use iopilot_block::{Flags, Nanos, RequestId};
 
-/// What is still to be done for a request, first things first.
+/// The steps that a request still needs, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FlushSteps {
     pub(super) preflush: bool,
@@ -10,27 +10,27 @@ pub(super) struct FlushSteps {
     pub(super) postflush: bool,
 }
 
-/// A request on its way through the machinery.
+/// The state of a request in the flush machinery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlushSequence {
     pub(super) left: FlushSteps,
     /// Its flags as submitted.
     pub(super) flags: Flags,
-    /// Whether the scheduler had it.
+    /// Whether it passes through the scheduler.
     pub(super) scheduled: bool,
 }
 
 /// The flushes of a hardware queue (`struct blk_flush_queue`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlushQueue {
-    /// Requests that need a flush: those that gather, and those for which one is in the device.
+    /// Requests that need a flush: the gathering list, and the list of the running flush.
     pub(super) lists: [Vec<RequestId>; 2],
-    /// The list that gathers.
+    /// The index of the gathering list.
     pub(super) gathering: usize,
-    /// Since when somebody has waited in it.
+    /// When the first request joined the gathering list.
     pub(super) since: Nanos,
-    /// The flush in the device, or on its way there.
+    /// The flush that is sent to the device and not complete.
     pub(super) running: Option<RequestId>,
-    /// Data of sequences under way.
+    /// The number of sequences whose data are in flight.
     pub(super) data_in_flight: u32,
 }

@@ -1,4 +1,4 @@
-//! [`HardwareQueue`]: what a hardware queue (`struct blk_mq_hw_ctx`) has of its own.
+//! [`HardwareQueue`]: the state of one hardware queue (`struct blk_mq_hw_ctx`).
 
 use super::flush_queue::FlushQueue;
 use crate::block_config::ResolvedQueue;
@@ -11,21 +11,21 @@ use std::collections::VecDeque;
 pub(super) struct HardwareQueue {
     pub(super) tags: Tags,
     pub(super) flushes: FlushQueue,
-    /// Flushes, and data behind a flush, which no scheduler sees.
+    /// Flushes, and data after a flush, which bypass the scheduler.
     pub(super) bypass: VecDeque<RequestId>,
-    /// Requests that have left the scheduler and wait for room in the device (`hctx->dispatch`): one request of lookahead, and
-    /// those that an elevator gave while it was asked for another queue.
+    /// Requests that have left the scheduler and wait for a slot in the device (`hctx->dispatch`): one request of lookahead, and
+    /// those that an elevator dispatched while another queue was run.
     pub(super) waiting: VecDeque<RequestId>,
-    /// The request on its way to the device, and when it gets there.
+    /// The request that is being sent to the driver, and when it arrives there.
     pub(super) sending: Option<(Nanos, RequestId)>,
-    /// Requests of its CPUs that the device has, or that are on their way there.
+    /// The number of requests of its CPUs that have left for the device and are not complete.
     pub(super) in_flight: u32,
     /// Whether the present batch has inserted a request for it.
     pub(super) inserted: bool,
 }
 
 impl HardwareQueue {
-    /// The idle queues of `queue`.
+    /// All hardware queues of `queue`, idle.
     pub(super) fn all(queue: &ResolvedQueue) -> Vec<Self> {
         let one = || Self {
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
