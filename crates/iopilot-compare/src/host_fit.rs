@@ -66,7 +66,7 @@ pub(crate) fn fit_host(
     let explained = best.filter(|(error, ..)| error.abs() <= default.abs() / 2.0);
     Ok(explained.map(|(_, transport_us, fitted)| {
         let note = format!(
-            "what is between driver and disk was fitted to the recording: transport_us {transport_us:.0}, {:.0} by default; [host] of \
+            "the time between driver and disk was fitted to the recording: transport_us {transport_us:.0}, {:.0} by default; [host] of \
              a machine file sets it",
             RANGE.0
         );

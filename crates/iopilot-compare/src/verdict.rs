@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn says_who_ends_soonest_where_that_is_another() {
+    fn names_the_scheduler_that_ends_soonest_if_it_is_not_the_best() {
         let run = |name: &str, wait: f64, elapsed_s: f64| {
             let mut run = run(name, 1.0, wait);
             run.wait_ms_mean = wait;
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_within_the_spread() {
+    fn no_scheduler_is_better_within_the_spread() {
         let run = |name: &str, value: f64, min: f64, max: f64| {
             let range = Range { min, max };
             let zero = Range::default();

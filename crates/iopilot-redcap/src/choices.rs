@@ -54,7 +54,7 @@ choices! {
         /// GF 3.3: a reference disk serves the requests that the other state would have sent. The algorithm compares the
         /// time of a requested block in both states.
         Vd = "vd",
-        /// GF 3.3 with eq. 3.3 as printed. Every block that the disk delivers counts, also a prefetched one that nobody reads.
+        /// GF 3.3 with eq. 3.3 as printed. Every block that the disk delivers counts, also a prefetched one that is never hit.
         VdAllBlocks = "vd-all-blocks" or "vd-literal",
         /// The driver of the cache decides by trials, and calls [`crate::Redcap::set_active`].
         Adaptive = "adaptive" or "rig",

@@ -167,17 +167,17 @@ impl RedcapSpec {
     }
 
     /// The check interval, given or by default.
-    pub fn interval_or_default(&self) -> Interval {
+    pub(crate) fn interval_or_default(&self) -> Interval {
         self.interval.unwrap_or(if self.algorithm == Algorithm::V0 { Interval::Fixed } else { Interval::Adaptive })
     }
 
     /// Whether eq. 2.5 has the terms of the last inactive period, given or by default.
-    pub fn carry_or_default(&self) -> bool {
+    pub(crate) fn carry_or_default(&self) -> bool {
         self.carry.unwrap_or(self.algorithm != Algorithm::V0)
     }
 
     /// The ratio that is compared, given or by default.
-    pub fn ratio_or_default(&self) -> Ratio {
+    pub(crate) fn ratio_or_default(&self) -> Ratio {
         self.ratio.unwrap_or(if self.algorithm == Algorithm::VdAllBlocks { Ratio::Each } else { Ratio::Sums })
     }
 }

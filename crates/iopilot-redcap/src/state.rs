@@ -24,7 +24,7 @@ impl CacheState {
     }
 
     /// Whether requests of the state before are still in flight.
-    pub const fn is_pending(self) -> bool {
+    pub(crate) const fn is_pending(self) -> bool {
         matches!(self, Self::PendingActive | Self::PendingInactive)
     }
 

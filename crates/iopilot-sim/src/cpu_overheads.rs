@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_models_is_not_added_again() {
+    fn costs_of_the_host_model_are_not_added_again() {
         let host = CpuOverheads { preset: Some(Preset::Y1995), speed: 2.0, ..CpuOverheads::default() };
         let costs = host.costs(false);
         assert_eq!((costs.issue, costs.complete), (Nanos::ZERO, Nanos::ZERO));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_models_cannot_be_given_beside_a_preset() {
+    fn costs_of_the_host_model_are_refused_beside_a_preset() {
         let host = CpuOverheads { preset: Some(Preset::Today), ..CpuOverheads::default() };
         let wrong = |host: CpuOverheads| host.check().unwrap_err().to_string();
         assert_eq!(

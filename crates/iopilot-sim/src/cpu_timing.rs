@@ -27,7 +27,7 @@ pub enum QueueRun {
 
 /// The delays that the CPUs add to a request: the time from each cause to its effect, and which of two tasks is faster.
 ///
-/// The block layer decides *what* happens; an implementation of this trait decides *when*. Simulations use [`FixedCosts`]; a
+/// The block layer decides *what* happens; an implementation of this trait decides *when*. Simulations use the fixed costs of [`CpuOverheads`]; a
 /// model of CPUs, or recorded times, can replace it. An implementation must be deterministic: its randomness comes from its own
 /// seed.
 pub trait CpuTiming {
@@ -68,7 +68,7 @@ pub trait CpuTiming {
 /// Each CPU does one thing at a time: it sends a request after all earlier requests and completions. A completion goes first,
 /// as an interrupt does, and delays the requests that the CPU sends after it.
 #[derive(Clone, Debug)]
-pub struct FixedCosts {
+pub(crate) struct FixedCosts {
     costs: CpuCosts,
     switch: Nanos,
     keeps_tag: f64,
@@ -83,7 +83,7 @@ pub struct FixedCosts {
 impl FixedCosts {
     /// The costs of `overheads` for a device with `hardware_queues` hardware queues. `seed` is for the contention for freed
     /// tags.
-    pub fn new(overheads: &CpuOverheads, hardware_queues: u16, seed: u64) -> Self {
+    pub(crate) fn new(overheads: &CpuOverheads, hardware_queues: u16, seed: u64) -> Self {
         let costs = overheads.costs(hardware_queues > 1);
         let busy = if costs.complete == Nanos::ZERO { 0 } else { usize::from(overheads.cpus) };
         Self {

@@ -34,7 +34,7 @@ mod writeback_throttle;
 
 pub use block_config::BlockConfig;
 pub use cpu_overheads::CpuOverheads;
-pub use cpu_timing::{CpuTiming, FixedCosts, QueueRun};
+pub use cpu_timing::{CpuTiming, QueueRun};
 pub use error::SimError;
 pub use machine::{Machine, train_two_tables};
 pub use redcap_reference_disk::RedcapReferenceDisk;

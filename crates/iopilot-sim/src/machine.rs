@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line_and_the_key() {
         assert_eq!(
             error("disk = \"hd-500-16\"\n[block]\nnomerges = 3\n"),
             "m.toml:3: block.nomerges: got 3, expected 0, 1 or 2"

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_description_sets_stays() {
+    fn settings_of_the_description_are_kept() {
         let text = "disk = \"hd-500-16\"\n[block]\nqueue_depth = 8\n[host]\ncpus = 16\n";
         let mut machine = Machine::from_toml(text, std::path::Path::new("m.toml")).unwrap();
         machine.take_settings(&Recording { system: Some(system("none", "4")), observed: None });
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_of_another_kind_says_nothing() {
+    fn a_recording_of_another_kind_of_disk_is_ignored() {
         let mut ssd = system("none", "1023");
         ssd.queue.insert("rotational".into(), "0".into());
         let (machine, note) = machine(&Recording { system: Some(ssd), observed: None });

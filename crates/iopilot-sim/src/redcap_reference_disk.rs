@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn its_scheduler_sorts_what_waits_for_nothing() {
+    fn requests_that_wait_for_nothing_go_through_the_scheduler() {
         let mut d = disk("noop");
         for (id, lba) in [(1, 0), (2, 8_008), (3, 16_016)] {
             d.submit(read(id, id as u32, lba), Nanos::ZERO);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn its_tables_learn_from_what_the_disk_has_served_as_it_was_merged() {
+    fn the_tables_learn_from_the_disks_merged_requests() {
         let us = Nanos::from_micros;
         let mut d = disk("noop");
         assert_eq!(d.learn(Op::Read, (Lba(0), Sectors(8)), us(0), us(300)), us(0));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_queue_is_congestion_until_it_is_short_again() {
+    fn the_disk_is_congested_while_a_queue_is_long() {
         let mut d = disk("cfq");
         for id in 0..200 {
             d.submit(read(id, 1, (id * 1_000_003) % CAPACITY / 8 * 8), Nanos::ZERO);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_disk_serves_nothing_of_before_and_knows_what_it_knew() {
+    fn a_cleared_disk_drops_its_requests_and_keeps_its_tables() {
         let mut d = disk("as");
         for id in 0..5 {
             d.submit(read(id, id as u32, id * 80_000), Nanos::ZERO);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_under_way_holds_others_back() {
+    fn only_requests_in_flight_hold_others_back() {
         let mut log = RequestLog::default();
         [0, 5, 5, 9].into_iter().for_each(|at| log.arrived(Nanos(at)));
         log.completed(record(5, 1));

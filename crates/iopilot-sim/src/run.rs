@@ -91,7 +91,7 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
 ) -> Result<RunReport, SimError> {
     if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) {
         // Nothing here decides for the cache.
-        let expected = "an algorithm that decides by itself, in a run that nobody watches";
+        let expected = "an algorithm that decides by itself: nothing decides for `adaptive` in this run";
         return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
     }
     let (queue, built) = config.scheduler_for(scheduler, &device)?;

@@ -71,7 +71,7 @@ impl RunConfig {
             return Err(InputError::new(
                 "scheduler",
                 scheduler.to_string(),
-                "one that does not ask where the arm is: this disk has none",
+                "one that does not need the position of an arm: this disk has none",
             )
             .into());
         }

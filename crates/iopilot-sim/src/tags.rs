@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_2_6_who_finds_no_tag_stays_in_front() {
+    fn in_linux_2_6_a_sleeper_that_finds_no_tag_stays_in_front() {
         let mut tags = Tags::new(TagRule::PerDirection, 1);
         let read = request(Op::Read);
         assert!(tags.take(&read, 1));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_6_who_finds_no_tag_goes_to_the_end() {
+    fn in_linux_6_a_sleeper_that_finds_no_tag_goes_to_the_end() {
         let mut tags = Tags::new(TagRule::Shared, 1);
         let read = request(Op::Read);
         assert!(tags.take(&read, 1));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tag_wakes_someone_even_within_a_batch() {
+    fn the_last_tag_wakes_a_sleeper_even_within_a_batch() {
         let mut tags = Tags::new(TagRule::Shared, 64);
         let write = request(Op::Write);
         assert!(tags.take(&write, 1));

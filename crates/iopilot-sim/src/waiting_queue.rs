@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_can_be_dropped() {
+    fn waiting_requests_can_be_dropped() {
         let mut q = WaitingQueue::default();
         for id in 1..=3 {
             q.submit(read(id, 7), Nanos(id));

@@ -65,7 +65,7 @@ fn active_hits_would_have_cost_what_misses_cost() {
 }
 
 #[test]
-fn what_was_last_inactive_is_carried_over_and_halved() {
+fn misses_of_the_last_inactive_period_are_carried_over_and_halved() {
     let mut e = v1();
     e.switched(false);
     // Inactive: 100 misses a block each of 4 ms; a hit each of 4 ms; nothing known of prefetches.

@@ -9,15 +9,9 @@ use iopilot_block::Nanos;
 use std::ops::{Range, RangeInclusive};
 
 impl<V: ReferenceDisk> Redcap<V> {
-    /// Drops all data, for when the disk was changed without the cache.
-    pub fn invalidate_all(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
-        self.simulated.clear();
-        self.forget(0..=u64::MAX, now, out);
-    }
-
     /// Turns the cache on or off for a range of disk segments. All are on at first. Drops the data of those that are turned
     /// off.
-    pub fn set_region(&mut self, segments: Range<u64>, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
+    pub(crate) fn set_region(&mut self, segments: Range<u64>, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         if segments.is_empty() {
             return;
         }

@@ -166,11 +166,6 @@ impl<V: ReferenceDisk> Bench<V> {
         self.cache.set_geometry(geometry, Nanos(self.now), &mut self.out).unwrap();
     }
 
-    pub(super) fn invalidate_all(&mut self) -> Vec<Step> {
-        self.cache.invalidate_all(Nanos(self.now), &mut self.out);
-        self.steps()
-    }
-
     /// Completes everything in flight, the oldest first, and its consequences. A part takes 1000 ns, a copy 1 ns.
     pub(super) fn settle(&mut self) {
         while !self.parts.is_empty() || !self.copies.is_empty() {

@@ -299,7 +299,10 @@ impl<V: ReferenceDisk> Body<V> {
         let segments = self.disk.len() as u64 / self.segment;
         let first = self.rng.random_range(0..segments);
         match [0, 1, 2, 3, 4].choose(&mut self.rng) {
-            Some(0) => self.cache.invalidate_all(now, &mut out),
+            Some(0) => {
+                self.cache.set_region(0..segments + 1, false, now, &mut out);
+                self.cache.set_region(0..segments + 1, true, now, &mut out);
+            }
             Some(1) => {
                 let on = self.rng.random_range(0..3) > 0;
                 self.cache.set_region(first..first + self.rng.random_range(0..8), on, now, &mut out);

@@ -62,13 +62,13 @@ fn a_failed_combined_read_is_retried_for_the_requested_blocks() {
 }
 
 #[test]
-fn all_data_can_be_dropped() {
+fn data_of_a_region_that_is_turned_off_are_dropped() {
     let mut b = bench();
     b.read_whole(0, 8);
     b.read(1, 64, 8);
     b.read(2, 72, 8);
     b.read(3, 8, 8);
-    assert_eq!(b.invalidate_all(), [Send(2, Hole, 72, 8)]);
+    assert_eq!(b.set_region(0..16, false), [Send(2, Hole, 72, 8)]);
     b.settle();
     assert_eq!(b.cache.segments(), 0);
     assert!(b.read_whole(16, 8));

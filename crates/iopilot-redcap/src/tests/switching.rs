@@ -227,8 +227,6 @@ fn the_simulated_directory_forgets_what_the_cache_would_forget() {
         b.read_whole(16, 8);
     };
     assert_eq!(would_hit("", |b| twice(b, &|_| {})), 2);
-    let forget = |b: &mut Bench| assert_eq!(b.invalidate_all(), []);
-    assert_eq!(would_hit("", |b| twice(b, &forget)), 1);
     let off = |b: &mut Bench| assert_eq!(b.set_region(0..1, false), []);
     assert_eq!(would_hit("", |b| twice(b, &off)), 0);
     let off_and_on = |b: &mut Bench| {
