@@ -2,6 +2,7 @@
 
 use crate::{InputError, suggest};
 use serde::de::DeserializeOwned;
+use toml::de::DeTable;
 
 /// Reads a description in TOML.
 ///
@@ -10,9 +11,44 @@ use serde::de::DeserializeOwned;
 pub fn parse_toml<T: DeserializeOwned>(text: &str, source_name: &str) -> Result<T, InputError> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
-        let line = text[..start].matches('\n').count() as u64 + 1;
-        describe(&error, text, start).in_file(source_name).at_line(line)
+        describe(&error, text, start).in_file(source_name).at_line(line_at(text, start))
     })
+}
+
+impl InputError {
+    /// Names the file, and the line of the field's key in its TOML `text`. For values that are checked after parsing.
+    #[must_use]
+    pub fn in_toml(self, text: &str, source_name: &str) -> Self {
+        let line = line_of_key(text, &self.field);
+        Self { line: line.or(self.line), ..self.in_file(source_name) }
+    }
+}
+
+/// The line of a dotted key, or of the deepest part of it that is given. `zone[2]` is the third element of a list.
+fn line_of_key(text: &str, key: &str) -> Option<u64> {
+    let root = DeTable::parse(text).ok()?;
+    let mut table = root.get_ref();
+    let mut line = None;
+    for part in key.split('.') {
+        let (name, index) = match part.split_once('[') {
+            Some((name, index)) => (name, index.trim_end_matches(']').parse::<usize>().ok()),
+            None => (part, None),
+        };
+        let Some((found, mut value)) = table.iter().find(|(k, _)| k.get_ref() == name) else { return line };
+        line = Some(line_at(text, found.span().start));
+        if let (Some(index), Some(list)) = (index, value.get_ref().as_array()) {
+            let Some(item) = list.get(index) else { return line };
+            value = item;
+            line = Some(line_at(text, value.span().start));
+        }
+        let Some(inner) = value.get_ref().as_table() else { return line };
+        table = inner;
+    }
+    line
+}
+
+fn line_at(text: &str, at: usize) -> u64 {
+    text[..at].matches('\n').count() as u64 + 1
 }
 
 fn describe(error: &toml::de::Error, text: &str, start: usize) -> InputError {
@@ -64,6 +100,15 @@ mod tests {
 
     fn error(text: &str) -> String {
         parse_toml::<Sample>(text, "d.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_value_checked_after_parsing_has_the_line_of_its_key() {
+        let text = "disk = \"x\"\n\n[host]\ncpus = 0\ncosts = { a = 1 }\n[[zone]]\nfirst = 1\n[[zone]]\nfirst = 2\n";
+        let line = |key: &str| InputError::new(key, "", "").in_toml(text, "m.toml").line;
+        assert_eq!([line("disk"), line("host.cpus"), line("host.costs.a")], [Some(1), Some(4), Some(5)]);
+        assert_eq!([line("host.speed"), line("block.nomerges")], [Some(3), None], "the deepest part that is given");
+        assert_eq!([line("zone[1].first"), line("zone[0]")], [Some(9), Some(6)]);
     }
 
     #[test]

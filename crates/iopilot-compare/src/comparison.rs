@@ -10,44 +10,44 @@ use iopilot_workload::{Workload, WorkloadSummary};
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Several schedulers on one workload and machine.
+/// The runs of several schedulers on one workload and machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// The machine they ran on.
     pub machine: MachineSummary,
     /// The workload they served.
     pub workload: WorkloadSummary,
-    /// What the model makes of the recordings under their own schedulers; empty where they do not carry them.
+    /// The recordings replayed under the schedulers that they were recorded under. Empty if they do not name them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub self_replays: Vec<SelfReplay>,
-    /// One report a scheduler, in the order asked for.
+    /// One report for each scheduler, in the order of the request.
     pub runs: Vec<RunReport>,
-    /// Which is best, and by how much.
+    /// Which scheduler is best, and by how much.
     pub verdict: Verdict,
 }
 
 /// The best scheduler, and how much better it is than the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The best by the measure below; of those that are equal by it, the one under which processes wait least. Where processes
-    /// wait and think, the run that is least far from the best both in waiting and in the time until all has ended.
+    /// The best scheduler by the measure below. If several are equal by it, the one under which processes wait least. If
+    /// processes wait and think, the run that is nearest to the best both in waiting and in the time until all have ended.
     pub best: String,
-    /// What was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
-    /// `wait_ms_mean` where processes wait and think, `response_ms.mean` for open arrivals.
+    /// The quantity that was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
+    /// `wait_ms_mean` if processes wait and think, `response_ms.mean` for open arrivals.
     pub measure: String,
-    /// By how much it is better than the second by the measure, in percent of the second's value; below 0 where another is best
+    /// How much better it is than the second by the measure, in percent of the second's value. Negative if another one is best
     /// by the measure alone.
     pub better_than_second_percent: f64,
-    /// By how much it is better than the worst, in percent of the worst's value.
+    /// How much better it is than the worst, in percent of the worst's value.
     pub better_than_worst_percent: f64,
-    /// The best by the measure and those that are equal to it, within 1 % or within the spread of the replays; in order.
+    /// The best by the measure, and those that equal it within 1 % or within the spread of the replays; in order.
     pub equals: Vec<String>,
-    /// The same in a sentence.
+    /// The verdict as a sentence.
     pub text: String,
 }
 
 impl Comparison {
-    /// The verdict on some of the runs alone, by the same measure.
+    /// The verdict on a subset of the runs, by the same measure.
     pub fn verdict_on(&self, counts: impl Fn(&RunReport) -> bool) -> Verdict {
         let runs: Vec<RunReport> = self.runs.iter().filter(|run| counts(run)).cloned().collect();
         Measure::with_key(&self.verdict.measure).map_or_else(|| self.verdict.clone(), |m| Verdict::of(&runs, m))

@@ -1,4 +1,4 @@
-//! [`fit_host`]: what a host adds to a request, from a recording that was made on it.
+//! [`fit_host`]: fits the time that a host adds to a request to a recording from that host.
 
 use crate::self_replay::SelfReplay;
 use iopilot_device::Device;
@@ -6,24 +6,24 @@ use iopilot_sched::SchedulerInfo;
 use iopilot_sim::{Machine, Progress, RunOptions, SimError};
 use iopilot_workload::{Recording, Workload};
 
-/// What `transport_us` can be, in microseconds. The first is the default.
+/// The range of `transport_us`, in microseconds. The first value is the default.
 const RANGE: (f64, f64) = (0.0, 100.0);
-/// Halvings of that range: to 1.6 microseconds.
+/// The number of times that the range is halved: to 1.6 microseconds.
 const STEPS: u32 = 6;
-/// The self-replay must be faster than the recording by so many percent, or nothing is fitted.
+/// Nothing is fitted unless the self-replay is faster than the recording by this many percent.
 const TOO_FAST_PERCENT: f64 = 3.0;
-/// It may take so many percent longer than the recording.
+/// The fitted self-replay may take this many percent longer than the recording.
 const TOO_LONG_PERCENT: f64 = 3.0;
 
-/// The machine with `transport_us` fitted to the first of `workloads` that shows it, and a sentence for the user. `None` where the
-/// description of the machine has a `[host]`, or no recording shows it.
+/// The machine with `transport_us` fitted to the first of `workloads` that allows it, and a sentence for the user. `None` if
+/// the description of the machine has a `[host]`, or no recording allows it.
 ///
-/// A fast drive is waited for less than what is before it: the driver, interrupts, a controller, a hypervisor or the server of a
-/// virtual disk take their part of each request, and most of it one request after the other. Where the self-replay is too fast,
-/// `transport_us` is raised until processes wait as long as they did, or until all takes longer than it did: a scheduler that
-/// prefers some lets others wait for another reason. It is raised only where that explains most of the difference: a disk that
-/// takes milliseconds is no slower by a few microseconds. A recording under `none` in which tags ran out shows the cost of
-/// sleeping as well, and is not used.
+/// With a fast drive, most of the time passes before the drive: in the driver, interrupts, a controller, a hypervisor or the
+/// server of a virtual disk. Each takes its share of every request, mostly one request at a time. If the self-replay is too
+/// fast, `transport_us` is raised until processes wait as long as in the recording, or until the whole replay takes longer than
+/// the recording. (A scheduler that prefers some processes makes others wait for another reason.) It is raised only if that
+/// explains most of the difference: a few microseconds do not slow down a disk that takes milliseconds. A recording under
+/// `none` in which tags ran out also contains the cost of sleeping, and is not used.
 ///
 /// # Errors
 /// As [`iopilot_sim::simulate`].
@@ -66,7 +66,7 @@ pub(crate) fn fit_host(
     let explained = best.filter(|(error, ..)| error.abs() <= default.abs() / 2.0);
     Ok(explained.map(|(_, transport_us, fitted)| {
         let note = format!(
-            "what is between driver and disk was fitted to the recording: transport_us {transport_us:.0}, {:.0} by default; [host] of \
+            "the time between driver and disk was fitted to the recording: transport_us {transport_us:.0}, {:.0} by default; [host] of \
              a machine file sets it",
             RANGE.0
         );

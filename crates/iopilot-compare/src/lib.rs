@@ -1,4 +1,6 @@
-//! One load under several candidates, schedulers and caches: which is best, and how sure that is.
+//! Runs one load under several schedulers and caches, and says which is best and how certain that is.
+//!
+//! GF is González-Férez' thesis of 2012, and Ganger is Ganger's thesis of 1995.
 
 mod comparison;
 mod host_fit;
@@ -10,4 +12,4 @@ mod verdict;
 pub use comparison::{Comparison, Verdict, compare, comparison};
 pub use models::{ModelComparison, ModelRun, WorkloadModel, compare_models, traced};
 pub use predict::{Candidates, Runner, predict, replays_of};
-pub use self_replay::{LARGEST_ERROR_PERCENT, Measured, SelfReplay};
+pub use self_replay::{LARGEST_ERROR_PERCENT, ReplayTimes, SelfReplay};

@@ -1,4 +1,4 @@
-//! [`ModelComparison`]: one load as three models of a workload see it (Ganger 6): open, closed, and with its causes.
+//! [`ModelComparison`]: one load under three models of a workload (Ganger 6): open, closed, and with its causes.
 
 use crate::predict::Runner;
 use iopilot_block::{InputError, Nanos};
@@ -13,20 +13,20 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// What decides when a request arrives.
+/// The rule by which requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkloadModel {
-    /// The clock: at the times of the trace, whatever the storage does.
+    /// Requests arrive at the times of the trace, whatever the storage does.
     Open,
-    /// A completion: so many are always outstanding.
+    /// A request arrives at each completion, so that the number outstanding stays the same.
     Closed,
-    /// Its process, which has waited and computed.
+    /// A request arrives when its process, which waits and computes, issues it.
     System,
 }
 
 impl WorkloadModel {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 3] = [Self::Open, Self::Closed, Self::System];
 
     fn name(self) -> &'static str {
@@ -53,7 +53,7 @@ impl FromStr for WorkloadModel {
     }
 }
 
-/// What a model says of a scheduler.
+/// The prediction of one model for one scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelRun {
     /// The model.
@@ -62,37 +62,37 @@ pub struct ModelRun {
     pub scheduler: String,
     /// The mean response time.
     pub response_ms: f64,
-    /// By how much that differs from what the same model says of the first scheduler, in percent.
+    /// The difference from the same model's response time under the first scheduler, in percent.
     pub change_percent: f64,
-    /// From the first request until all are complete; of a workload with tasks, the mean time that they take.
+    /// The time from the first request until all are complete. For a workload with tasks, the mean time of the tasks.
     pub elapsed_s: f64,
     /// The run.
     #[serde(skip)]
     pub report: RunReport,
 }
 
-/// What several models say of several schedulers.
+/// The predictions of several models for several schedulers.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelComparison {
     /// The machine.
     pub machine: MachineSummary,
     /// The workload.
     pub workload: WorkloadSummary,
-    /// Under which scheduler, the first, the trace was taken that the open and the closed model replay.
+    /// The first scheduler. The open and the closed model replay a trace of the run under it.
     pub traced: String,
-    /// Requests that the closed model keeps outstanding: as many as there were in the trace on average, at least 1.
+    /// The number of requests that the closed model keeps outstanding: the mean of the trace, at least 1.
     pub population: u32,
-    /// For each model, each scheduler.
+    /// The runs: for each model, each scheduler.
     pub runs: Vec<ModelRun>,
 }
 
-/// The time of the tasks of a run, or of all of it.
+/// The mean time of the tasks of a run, or of the whole run if it has no tasks.
 pub(crate) fn elapsed(run: &RunReport) -> f64 {
     crate::verdict::tasks_take(run).unwrap_or(run.elapsed_s)
 }
 
-/// The requests of a run as an open workload, `speed` times as fast, and as a closed one, and how many are outstanding in the
-/// latter: as many as there were on average.
+/// The requests of a run as an open workload, `speed` times as fast, and as a closed workload. The closed one keeps as many
+/// requests outstanding as the run did on average; that number is returned, too.
 pub fn traced(workload: &Workload, run: &mut RunReport, speed: f64) -> ([Workload; 2], u32) {
     let mut records: Vec<TraceRecord> = run.log.take().unwrap_or_default();
     let span = |records: &[TraceRecord]| {
@@ -110,12 +110,12 @@ pub fn traced(workload: &Workload, run: &mut RunReport, speed: f64) -> ([Workloa
     ([replay(ReplayMode::Open), replay(ReplayMode::Closed)], population)
 }
 
-/// Runs `workload` with its causes on `machine` under the first of `schedulers`, and takes the trace of that. Then each of
-/// `models` says how long the responses are under each scheduler. In parallel on rayon's threads; the result does not depend
-/// on their number.
+/// Runs `workload` with its causes on `machine` under the first of `schedulers`, and records a trace. Then each of `models`
+/// predicts the response times under each scheduler. The runs are parallel on rayon's threads; the result does not depend on
+/// their number.
 ///
 /// # Errors
-/// If nothing is known of the causes of the workload, or as [`iopilot_sim::simulate`].
+/// If the causes of the workload are not known, or as [`iopilot_sim::simulate`].
 pub fn compare_models(
     machine: &Machine,
     workload: &Workload,

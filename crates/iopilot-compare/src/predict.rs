@@ -1,4 +1,4 @@
-//! [`predict`]: a load under several schedulers, each replayed several times, so that it is known how sure the result is.
+//! [`predict`]: replays a load several times under each of several schedulers, which shows how certain the result is.
 
 use crate::comparison::{Comparison, Verdict};
 use crate::host_fit::fit_host;
@@ -10,10 +10,9 @@ use iopilot_sim::{Machine, Progress, RunOptions, RunReport, SimError, Spread};
 use iopilot_workload::Workload;
 use rayon::prelude::*;
 
-/// Replays of a trace by its dependencies, where the user does not say how many: as recorded, and with think times drawn four
-/// times.
+/// The default number of dependent replays of a trace: one with the recorded think times, and four with drawn ones.
 const TRACE_REPLAYS: u32 = 5;
-/// Runs of a synthetic load, each with a seed of its own.
+/// The default number of runs of a synthetic load, each with a seed of its own.
 const SYNTHETIC_RUNS: u32 = 3;
 
 /// One replay of a load.
@@ -23,8 +22,8 @@ struct Replay {
     options: RunOptions,
 }
 
-/// The replays of `workloads`: recordings of one load. `replays` is how many of each; by default five of a trace that is
-/// replayed by its dependencies, and three of synthetic load. What has nothing to draw is run once.
+/// The replays of `workloads`, which are recordings of one load. `replays` is the number for each: by default five for the
+/// dependent replay of a trace, and three for a synthetic load. A workload without random draws is run once.
 fn replays(workloads: &[Workload], replays: Option<u32>, options: &RunOptions) -> Vec<Replay> {
     let mut all = Vec::new();
     for workload in workloads {
@@ -46,37 +45,37 @@ fn replays(workloads: &[Workload], replays: Option<u32>, options: &RunOptions) -
     all
 }
 
-/// How many runs [`predict`] makes of each scheduler, for progress.
+/// The number of runs that [`predict`] makes for each scheduler, for a progress bar.
 pub fn replays_of(workloads: &[Workload], of_each: Option<u32>) -> u64 {
     replays(workloads, of_each, &RunOptions::default()).len() as u64
 }
 
-/// Runs a workload on a machine under a scheduler: [`iopilot_sim::simulate`], or what also decides about a cache.
+/// Runs a workload on a machine under a scheduler: [`iopilot_sim::simulate`], or a function that also controls a cache.
 pub type Runner = fn(&Machine, &Workload, &SchedulerSpec, &RunOptions, &Progress) -> Result<RunReport, SimError>;
 
-/// What is compared.
+/// The schedulers and caches that are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates<'a> {
     /// The schedulers.
     pub schedulers: &'a [SchedulerSpec],
-    /// The caches that each is run with; `None` is none. Where there are none at all, the machine's own.
+    /// The caches that each scheduler is run with; `None` means no cache. If the list is empty, the machine's own.
     pub redcaps: &'a [Option<RedcapSpec>],
-    /// How often each is run with think times or seeds drawn anew; `None` as often as suits the workload.
+    /// The number of runs of each combination, each with other think times or seeds. `None`: the default for the workload.
     pub replays: Option<u32>,
-    /// How.
+    /// The function that makes a run.
     pub run: Runner,
 }
 
-/// Runs `workloads`, one load recorded one or more times, on `machine` under each of `candidates`, and each of them several
-/// times with think times or seeds drawn anew. Of each scheduler the middle run by the verdict's measure is reported, with the
-/// spread of all. What the CPUs add to a request is fitted to the recording where it shows that and the machine's description
-/// does not say it. In parallel on rayon's threads; the result does not depend on their number.
+/// Runs `workloads`, one load recorded one or more times, on `machine` under each of `candidates`: each several times, with
+/// other think times or seeds. The report of a scheduler is its middle run by the verdict's measure, with the spread of all its
+/// runs. The time that the host adds to a request is fitted to the recording, if the recording allows it and the machine's
+/// description does not give it. The runs are parallel on rayon's threads; the result does not depend on their number.
 ///
 /// # Errors
 /// As [`iopilot_sim::simulate`]; the first of them in the order of `schedulers`.
 ///
 /// # Panics
-/// Without a workload.
+/// If there is no workload.
 pub fn predict(
     machine: &Machine,
     workloads: &[Workload],
@@ -87,9 +86,9 @@ pub fn predict(
     let &Candidates { schedulers, redcaps, replays: of_each, run } = candidates;
     let first = workloads.first().expect("at least one workload");
     let replays = replays(workloads, of_each, options);
-    // Recordings are of machines without a cache.
+    // Recordings come from machines without a cache.
     let plain = machine.with_redcap(None);
-    // A recording is compared with all of its replay.
+    // A recording is compared with its whole replay.
     let whole = RunOptions { warm_up: None, ..options.clone() };
     let (fitted, fit_note) = fit_host(&plain, workloads, &whole, progress)?.unzip();
     let plain = fitted.as_ref().unwrap_or(&plain);
@@ -120,10 +119,10 @@ pub fn predict(
     Ok(Comparison { machine: machine.summary(), workload, self_replays, runs, verdict })
 }
 
-/// The middle one of `runs` by `measure`, with their spread.
+/// The median of `runs` by `measure`, with their spread.
 fn middle(mut runs: Vec<RunReport>, measure: Measure) -> Option<RunReport> {
     let spread = Spread::of(&runs);
-    // Stable: of equals the first, which is the recorded one.
+    // The sort is stable: among equals the first run is chosen, which has the recorded think times.
     runs.sort_by(|a, b| measure.value(a).total_cmp(&measure.value(b)));
     let at = runs.len().checked_sub(1)? / 2;
     let mut run = RunReport { spread, ..runs.swap_remove(at) };

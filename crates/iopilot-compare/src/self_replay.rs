@@ -1,11 +1,11 @@
-//! [`SelfReplay`]: what the model makes of a recording under the recording's own scheduler.
+//! [`SelfReplay`]: a recording replayed under its own scheduler, which shows the error of the model.
 
 use iopilot_sched::{SchedulerInfo, SchedulerSpec};
 use iopilot_sim::{Machine, Progress, RunOptions, SimError, simulate};
 use iopilot_workload::Workload;
 use serde::Serialize;
 
-/// Beyond this error of a self-replay, predictions are not to be trusted; in percent.
+/// The largest error of a self-replay with which predictions can be trusted, in percent.
 pub const LARGEST_ERROR_PERCENT: f64 = 10.0;
 
 /// A recording replayed under the scheduler that it was recorded under. The difference is the error of the model: of the disk,
@@ -16,24 +16,25 @@ pub struct SelfReplay {
     pub workload: String,
     /// The scheduler with its settings, as on the command line.
     pub scheduler: String,
-    /// What was measured.
-    pub recorded: Measured,
-    /// What the model gives.
-    pub replayed: Measured,
-    /// How far the model's elapsed time is off, in percent of the recorded.
+    /// The times of the recording.
+    pub recorded: ReplayTimes,
+    /// The times of the replay.
+    pub replayed: ReplayTimes,
+    /// The error of the model's elapsed time, in percent of the recorded time.
     pub elapsed_error_percent: f64,
-    /// How far the model's waiting is off, or its mean response time where no process waits, in percent of the recorded.
+    /// The error of the model's waiting time, in percent of the recorded time. If no process waits, that of the mean response
+    /// time.
     pub wait_error_percent: f64,
 }
 
 /// The times of a recording, or of its replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Measured {
+pub struct ReplayTimes {
     /// From the first arrival to the last completion, in seconds.
     pub elapsed_s: f64,
     /// Mean time from arrival to completion, in milliseconds.
     pub response_ms_mean: f64,
-    /// How long processes wait for each request that they wait for, in milliseconds.
+    /// The mean time that a process waits for a request that it waits for, in milliseconds.
     pub wait_ms_mean: f64,
 }
 
@@ -50,23 +51,23 @@ impl SelfReplay {
         let (system, observed) = (recording.system.as_ref()?, recording.observed?);
         let info = SchedulerInfo::of(&system.scheduler)?;
         let defaults = info.tunables.iter().map(|tunable| (tunable.name, tunable.default.to_string()));
-        // A value that a kernel takes and this program does not is left at its default.
+        // If this program does not accept a value that a kernel accepts, the defaults are used.
         let scheduler = SchedulerSpec::parse(&system.scheduler_spec(defaults))
             .or_else(|_| SchedulerSpec::parse(&system.scheduler))
             .ok()?;
-        let recorded = Measured {
+        let recorded = ReplayTimes {
             elapsed_s: observed.elapsed_s,
             response_ms_mean: observed.response_ms_mean,
             wait_ms_mean: observed.wait_ms_mean,
         };
         Some(simulate(machine, workload, &scheduler, options, progress).map(|run| {
-            let replayed = Measured {
+            let replayed = ReplayTimes {
                 elapsed_s: run.elapsed_s,
                 response_ms_mean: run.response_ms.mean,
                 wait_ms_mean: run.wait_ms_mean,
             };
             let waits = recorded.wait_ms_mean > 0.0;
-            let wait = |m: &Measured| if waits { m.wait_ms_mean } else { m.response_ms_mean };
+            let wait = |m: &ReplayTimes| if waits { m.wait_ms_mean } else { m.response_ms_mean };
             Self {
                 workload: workload.summary(options.seed).name,
                 scheduler: run.scheduler,
@@ -78,7 +79,7 @@ impl SelfReplay {
         }))
     }
 
-    /// Whether the model is near enough to the recording to be trusted.
+    /// Whether the model is close enough to the recording to be trusted.
     pub fn is_near(&self) -> bool {
         self.elapsed_error_percent.abs() <= LARGEST_ERROR_PERCENT
             && self.wait_error_percent.abs() <= LARGEST_ERROR_PERCENT

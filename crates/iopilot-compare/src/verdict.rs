@@ -1,31 +1,31 @@
-//! Which of several runs is best.
+//! Decides which of several runs is best.
 
 use crate::comparison::Verdict;
 use iopilot_sim::{Range, RunReport};
 use iopilot_workload::Workload;
 use iopilot_workload::replay::ReplayMode;
 
-/// Differences below this share are no difference.
+/// A relative difference up to this does not count.
 const TIE: f64 = 0.01;
-/// Runs that are equal by the measure differ in waiting where it is so many times as long.
+/// Among runs that are equal by the measure, waiting counts as longer beyond this ratio.
 const WAITS_LONGER: f64 = 1.1;
 
-/// What makes a run better than another.
+/// The quantity by which runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// For workloads that issue as fast as they are served.
     Throughput,
-    /// For processes that wait and think. Mean response time misleads there: it counts background writes, which nobody
-    /// waits for, like any other request (Ganger ch. 2, 7).
+    /// For processes that wait and think. The mean response time misleads there, because it counts background writes, for
+    /// which nobody waits, like any other request (Ganger ch. 2, 7).
     Waiting,
-    /// For processes that run on CPUs: when a user's task is done is what counts (Ganger 4.2). The mean over tasks.
+    /// For processes that run on CPUs: the mean time until a user's task is done (Ganger 4.2).
     Elapsed,
-    /// For open arrivals; its sum is the thesis' total service time (GF 4.2).
+    /// For open arrivals. The sum of the response times is the thesis' total service time (GF 4.2).
     MeanResponse,
 }
 
 impl Measure {
-    /// What makes one of `runs` of `workload` better than another.
+    /// The measure for `runs` of `workload`.
     pub(crate) fn of(workload: &Workload, runs: &[RunReport]) -> Self {
         if !runs.is_empty() && runs.iter().all(|run| tasks_take(run).is_some()) {
             return Self::Elapsed;
@@ -43,7 +43,7 @@ impl Measure {
         }
     }
 
-    /// The measure that a report calls `key`.
+    /// The measure with this key in reports.
     pub(crate) fn with_key(key: &str) -> Option<Self> {
         [Self::Throughput, Self::Waiting, Self::Elapsed, Self::MeanResponse]
             .into_iter()
@@ -78,7 +78,7 @@ impl Measure {
         }
     }
 
-    /// What the measure can be in `run`: the spread of its replays.
+    /// The range of the measure in the replays of `run`.
     pub(crate) fn range(self, run: &RunReport) -> Range {
         let value = self.value(run);
         let only = Range { min: value, max: value };
@@ -96,7 +96,7 @@ impl Measure {
         self.gain(a, b).abs() <= 100.0 * TIE || (x.min <= y.max && y.min <= x.max)
     }
 
-    /// By how many percent of `b`'s value `a` is better.
+    /// How much better `a` is than `b`, in percent of `b`'s value.
     fn gain(self, a: &RunReport, b: &RunReport) -> f64 {
         let (a, b) = (self.value(a), self.value(b));
         match self {
@@ -107,17 +107,17 @@ impl Measure {
     }
 }
 
-/// How long the tasks of a host took, on average, in seconds; `None` where there are none.
+/// The mean time of the tasks of a host in seconds; `None` if there are none.
 pub(crate) fn tasks_take(run: &RunReport) -> Option<f64> {
     let tasks = &run.host.as_ref()?.tasks;
     (!tasks.is_empty()).then(|| tasks.iter().map(|task| task.elapsed_s).sum::<f64>() / tasks.len() as f64)
 }
 
 impl Verdict {
-    /// Judges `runs` by `measure`. Those that it cannot tell apart are judged by how long processes wait.
+    /// Judges `runs` by `measure`. Runs that are equal by it are judged by how long processes wait.
     pub(crate) fn of(runs: &[RunReport], measure: Measure) -> Self {
         let mut ranked: Vec<&RunReport> = runs.iter().collect();
-        // Stable: of equals the first asked for is best.
+        // The sort is stable: among equals the first one of the request is best.
         ranked.sort_by(|a, b| measure.gain(b, a).total_cmp(&measure.gain(a, b)));
         let Some((&first, others)) = ranked.split_first() else {
             return Self::of_nothing(measure);
@@ -129,7 +129,7 @@ impl Verdict {
         let by_measure = |run: &RunReport| (measure.value(run), measure.range(run));
         let sooner = if measure == Measure::Waiting { ends_sooner(first, &all, by_measure) } else { None };
         let least_waiting = if sooner.is_some() { None } else { least_waiting(&equals, waiting) };
-        // Of those that wait least, too, one may end much later than others.
+        // The run in which processes wait least may also end much later than others.
         let sooner_equal = least_waiting.and_then(|(least, _)| ends_sooner(least, &equals, |run| waiting.range(run)));
         let least = least_waiting.map(|(least, _)| least);
         let best = sooner.or(sooner_equal).or(least).unwrap_or(first);
@@ -182,17 +182,17 @@ impl Verdict {
     }
 }
 
-/// The waiting that decides between runs that are equal by the measure.
+/// The waiting time that decides between runs that are equal by the measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
-    /// For each request that a process waits for.
+    /// The mean over the requests that processes wait for.
     EachRequest,
-    /// For each process, whether it has few requests or many.
+    /// The mean over processes, whether they have few requests or many.
     EachProcess,
 }
 
 impl Waiting {
-    /// What `measure` does not show of `runs`.
+    /// The waiting time of `runs` that `measure` does not show.
     fn beside(measure: Measure, runs: &[RunReport]) -> Self {
         let waited_for = runs.iter().any(|run| run.critical_requests > 0);
         if measure != Measure::Waiting && waited_for { Self::EachRequest } else { Self::EachProcess }
@@ -205,7 +205,7 @@ impl Waiting {
         }
     }
 
-    /// The waiting in `run`, and what it can be.
+    /// The waiting time in `run`, and its range.
     fn range(self, run: &RunReport) -> (f64, Range) {
         let value = self.of(run);
         let only = Range { min: value, max: value };
@@ -213,15 +213,15 @@ impl Waiting {
     }
 }
 
-/// Of runs that are equal by the measure, the one under which processes wait least, and the one under which they wait most;
-/// `None` where they are equal in that as well.
+/// Among runs that are equal by the measure, the one in which processes wait least, and the one in which they wait most. `None`
+/// if the waiting is equal, too.
 fn least_waiting<'a>(equals: &[&'a RunReport], waiting: Waiting) -> Option<(&'a RunReport, &'a RunReport)> {
     let order = |a: &&&RunReport, b: &&&RunReport| waiting.of(a).total_cmp(&waiting.of(b));
     let (least, most) = (equals.iter().min_by(order)?, equals.iter().max_by(order)?);
     (waiting.of(most) > WAITS_LONGER * waiting.of(least)).then_some((*least, *most))
 }
 
-/// `value` with three digits.
+/// Formats `value` with three digits.
 fn plain(value: f64) -> String {
     let decimals = if value >= 100.0 {
         0
@@ -233,7 +233,7 @@ fn plain(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What the measure says. `equals` begins with the best.
+/// The verdict by the measure, as a sentence. `equals` begins with the best.
 fn sentence(equals: &[&RunReport], others: &[&RunReport], measure: Measure, decided_by_waiting: bool) -> String {
     let (noun, than) = measure.words();
     let best = equals[0];
@@ -263,15 +263,15 @@ fn sentence(equals: &[&RunReport], others: &[&RunReport], measure: Measure, deci
     }
 }
 
-/// How many times as long as `least` a time is, given the ranges of both; 1 where they cannot be told apart.
+/// The ratio of a time to `least`, given the ranges of both; 1 if the ranges do not separate them.
 fn times_as_long(value: f64, range: Range, least: f64, of_least: Range) -> f64 {
     let ratio = if least > 0.0 { value / least } else { 1.0 };
     if ratio <= 1.0 + TIE || range.min <= of_least.max { 1.0 } else { ratio }
 }
 
-/// Where some processes wait long and others not, the run with the least waiting may end much later than another. The better
-/// choice is the run that is least far from the best in both: `waiting`, where `first` is best, and the time until all has ended.
-/// Of equals it is the first asked for. `None` where `first` is as good.
+/// If some processes wait long and others do not, the run with the least waiting may end much later than another. The better
+/// choice is the run that is nearest to the best in both: in `waiting`, where `first` is best, and in the time until all have
+/// ended. Among equals it is the first one of the request. `None` if `first` is as good.
 fn ends_sooner<'a>(
     first: &'a RunReport,
     runs: &[&'a RunReport],
@@ -291,7 +291,7 @@ fn ends_sooner<'a>(
     (farthest(best) < farthest(first) / (1.0 + TIE)).then_some(*best)
 }
 
-/// Where processes wait for each other or unequally long, the one with the least waiting need not end first: says so.
+/// If processes wait for each other, or unequally long, the run with the least waiting need not end first. Says which one does.
 fn soonest(best: &RunReport, others: &[&RunReport], measure: Measure) -> String {
     match others.iter().min_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s)) {
         Some(first) if measure == Measure::Waiting && first.elapsed_s < best.elapsed_s * (1.0 - TIE) => {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn says_who_ends_soonest_where_that_is_another() {
+    fn names_the_scheduler_that_ends_soonest_if_it_is_not_the_best() {
         let run = |name: &str, wait: f64, elapsed_s: f64| {
             let mut run = run(name, 1.0, wait);
             run.wait_ms_mean = wait;
@@ -344,7 +344,7 @@ mod tests {
             "cscan is best by the time that processes wait: 20.0 % less than cfq. cfq ends soonest, after 15.0 s against 17.5 s."
         );
         assert_eq!(verdict.best, "cscan");
-        // 6 % more waiting are a small price for a third of the time.
+        // 6 % more waiting costs little beside a third of the time.
         let runs = [run("none", 12.1, 2.0), run("bfq", 12.9, 1.3), run("kyber", 12.9, 1.9)];
         let verdict = Verdict::of(&runs, Measure::Waiting);
         assert_eq!((verdict.best.as_str(), verdict.equals.as_slice()), ("bfq", ["bfq".to_owned()].as_slice()));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_within_the_spread() {
+    fn no_scheduler_is_better_within_the_spread() {
         let run = |name: &str, value: f64, min: f64, max: f64| {
             let range = Range { min, max };
             let zero = Range::default();

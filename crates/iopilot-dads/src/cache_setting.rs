@@ -1,7 +1,7 @@
 //! [`CacheSetting`]: how a REDCAP cache is used.
 
 use crate::disk_regions::DiskRegions;
-use iopilot_redcap::Geometry;
+use iopilot_redcap::CacheGeometry;
 
 /// How a REDCAP cache is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct CacheSetting {
     /// Whether it is in use.
     pub active: bool,
     /// Its segments.
-    pub geometry: Geometry,
+    pub geometry: CacheGeometry,
     /// The parts of the disk that it is for, while it is in use.
     pub regions: DiskRegions,
 }

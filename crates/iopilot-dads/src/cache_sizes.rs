@@ -2,7 +2,7 @@
 
 use crate::cache_setting::CacheSetting;
 use iopilot_block::Nanos;
-use iopilot_redcap::{Contents, Geometry, RedcapSpec};
+use iopilot_redcap::{CacheGeometry, Contents, RedcapSpec};
 use iopilot_trace::TraceRecord;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub(crate) struct SizeTrials {
     /// Bytes of the cache that was asked for, and the most that it may grow to.
     bytes: (u64, u64),
     history: Vec<TraceRecord>,
-    last: Option<Geometry>,
+    last: Option<CacheGeometry>,
     /// What a cache with each geometry, for the whole disk or for a part of it, held at the end of its last trial.
-    contents: Vec<((Geometry, bool), Arc<Contents>)>,
+    contents: Vec<((CacheGeometry, bool), Arc<Contents>)>,
 }
 
 impl SizeTrials {
@@ -39,7 +39,7 @@ impl SizeTrials {
 
     /// Adds a window. Returns the requests to try together, in order of arrival, once there are enough for a cache of
     /// `geometry`.
-    pub(crate) fn add(&mut self, records: &[TraceRecord], geometry: Geometry) -> Option<Vec<TraceRecord>> {
+    pub(crate) fn add(&mut self, records: &[TraceRecord], geometry: CacheGeometry) -> Option<Vec<TraceRecord>> {
         if !self.enabled {
             return None;
         }
@@ -56,25 +56,25 @@ impl SizeTrials {
 
     /// The geometries that are tried beside `geometry`: segments of every other length, in a cache of the same size;
     /// and a cache of twice the size, as far as it may grow.
-    pub(crate) fn others(&self, geometry: Geometry) -> Vec<Geometry> {
+    pub(crate) fn others(&self, geometry: CacheGeometry) -> Vec<CacheGeometry> {
         let blocks = u64::from(geometry.segments) * u64::from(geometry.segment_blocks);
-        let of_length = |segment_blocks: u32| Geometry {
+        let of_length = |segment_blocks: u32| CacheGeometry {
             segments: u32::try_from(blocks / u64::from(segment_blocks)).unwrap_or(u32::MAX),
             segment_blocks,
         };
-        let fits = |other: &Geometry| *other != geometry && other.segments > 0;
+        let fits = |other: &CacheGeometry| *other != geometry && other.segments > 0;
         BLOCKS.into_iter().map(of_length).filter(fits).chain(self.double(geometry)).collect()
     }
 
     /// A cache of twice the size, as far as it may grow.
-    pub(crate) fn double(&self, geometry: Geometry) -> Option<Geometry> {
-        let double = Geometry { segments: geometry.segments.saturating_mul(2), ..geometry };
+    pub(crate) fn double(&self, geometry: CacheGeometry) -> Option<CacheGeometry> {
+        let double = CacheGeometry { segments: geometry.segments.saturating_mul(2), ..geometry };
         (double.bytes() <= self.bytes.1).then_some(double)
     }
 
     /// A cache of half the size, if the cache has grown: unused memory is given back.
-    pub(crate) fn half(&self, geometry: Geometry) -> Option<Geometry> {
-        let half = Geometry { segments: geometry.segments / 2, ..geometry };
+    pub(crate) fn half(&self, geometry: CacheGeometry) -> Option<CacheGeometry> {
+        let half = CacheGeometry { segments: geometry.segments / 2, ..geometry };
         (half.bytes() >= self.bytes.0).then_some(half)
     }
 
@@ -96,14 +96,14 @@ impl SizeTrials {
     }
 
     /// Notes which geometry won, if any. Returns whether it has won twice in a row.
-    pub(crate) fn won(&mut self, winner: Option<Geometry>) -> bool {
+    pub(crate) fn won(&mut self, winner: Option<CacheGeometry>) -> bool {
         let twice = winner.is_some() && winner == self.last;
         self.last = if twice { None } else { winner };
         twice
     }
 }
 
-fn key(setting: &CacheSetting) -> (Geometry, bool) {
+fn key(setting: &CacheSetting) -> (CacheGeometry, bool) {
     (setting.geometry, setting.regions.any_off())
 }
 
@@ -118,7 +118,7 @@ mod tests {
 
     fn tried(spec: &str, geometry: &str) -> Vec<String> {
         let trials = trials(spec);
-        let geometry = Geometry::parse(geometry).unwrap();
+        let geometry = CacheGeometry::parse(geometry).unwrap();
         trials.others(geometry).into_iter().chain(trials.half(geometry)).map(|other| other.to_string()).collect()
     }
 
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn requests_are_gathered_until_they_fill_the_cache() {
-        let geometry = Geometry::default();
+        let geometry = CacheGeometry::default();
         let mut trials = trials("64x128k");
         assert_eq!(trials.add(&window(0, 300, 1), geometry), None);
         let all = trials.add(&window(150, 300, 1), geometry).unwrap();
         assert!(all.len() == 600 && all.is_sorted_by_key(|record| record.arrival));
         assert_eq!(trials.add(&window(1000, 40, 300), geometry), None, "12 s, but only 40");
         assert_eq!(trials.add(&window(13_000, 40, 1), geometry).map(|all| all.len()), Some(80));
-        let large = Geometry::parse("1024x128k").unwrap();
+        let large = CacheGeometry::parse("1024x128k").unwrap();
         assert_eq!(trials.add(&window(14_000, 4000, 1), large), None);
         assert_eq!(trials.add(&window(18_000, 9000, 0), large).map(|all| all.len()), Some(8192), "the latest");
         let mut fixed = self::trials("64x128k,resize=off");
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_winner_wins_twice_in_a_row() {
         let mut trials = trials("64x128k");
-        let [a, b] = ["128x64k", "32x256k"].map(|text| Some(Geometry::parse(text).unwrap()));
+        let [a, b] = ["128x64k", "32x256k"].map(|text| Some(CacheGeometry::parse(text).unwrap()));
         assert_eq!([a, b, None, b, b, b].map(|winner| trials.won(winner)), [false, false, false, false, true, false]);
     }
 }

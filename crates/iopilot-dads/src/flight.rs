@@ -45,7 +45,7 @@ pub fn fly<E: From<SimError>>(
     plan: &FlightPlan,
     on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
 ) -> Result<FlightResult, E> {
-    if let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) {
+    if let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) {
         let expected = "an algorithm that decides by itself, such as v2: here the autopilot decides for the scheduler";
         return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
     }

@@ -87,13 +87,13 @@ pub fn simulate(
     options: &RunOptions,
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
-    let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig) else {
+    let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) else {
         return simulate_alone(machine, workload, scheduler, options, progress);
     };
     let config = machine.run_config(&RunOptions { log: true, ..options.clone() });
     let pilot = RedcapPilot::new(spec, machine.device(), scheduler, &config, machine.capacity());
     let report = fly_redcap(begin(machine, workload, scheduler, &config)?, pilot)?;
     progress.add(report.requests);
-    options.warm_up.map_or(Ok(()), |warm_up| warm_up.check(&report))?;
+    options.warm_up.map_or(Ok(()), |warm_up| warm_up.check(report.requests))?;
     Ok(report)
 }

@@ -69,7 +69,7 @@ const MEMORY: u64 = 128 << 20;
 const READ_AHEAD: u32 = 128;
 const BARE: Way = Way::Bare { read_ahead_kb: READ_AHEAD };
 const OFF: Way = Way::Cached("never");
-const RIG: Way = Way::Cached("rig");
+const ADAPTIVE: Way = Way::Cached("adaptive");
 const ALWAYS: Way = Way::Cached("always");
 
 /// A disk, and its file system.
@@ -122,7 +122,7 @@ impl Plan {
             ways.push(ALWAYS);
             return Self { parts: vec![shallow], ways, left_out, limited, loads: load::QUICK, runs: 1, share: 0.1 };
         }
-        ways.extend([OFF, RIG, ALWAYS]);
+        ways.extend([OFF, ADAPTIVE, ALWAYS]);
         let parts = vec![shallow, part("savvio-10k4-600g", 32, FileSystemKind::Xfs)];
         Self { parts, ways, left_out, limited, loads: load::ALL, runs: 5, share: 1.0 }
     }
@@ -180,14 +180,17 @@ mod tests {
         assert_eq!(plan.left_out, ["left out: dm-cache: needs a kernel with dm-cache"]);
         let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
         let others = ["larger page cache", "nbdkit cache", "nbdkit readahead+cache"];
-        assert_eq!(names, [&["bare", "bare, read_ahead_kb=1024"], &others[..], &["never", "rig", "always"]].concat());
+        assert_eq!(
+            names,
+            [&["bare", "bare, read_ahead_kb=1024"], &others[..], &["never", "adaptive", "always"]].concat()
+        );
         assert!(plan.limited && !Plan::with(true, Some("no cgroups"), missing).limited);
     }
 
     #[test]
     fn all_have_the_same_bytes_of_memory() {
         let with = |way: Way| way.memory() + if matches!(way, Way::Rival(_) | Way::Cached(_)) { CACHE } else { 0 };
-        let ways = [Way::PageCache, Way::Rival(Rival::NbdkitCache), ALWAYS, RIG];
+        let ways = [Way::PageCache, Way::Rival(Rival::NbdkitCache), ALWAYS, ADAPTIVE];
         assert!(ways.iter().all(|&way| with(way) == MEMORY + CACHE));
         assert_eq!((with(BARE), Way::PageCache.missing(Some("no cgroups"))), (MEMORY, Some("no cgroups".to_owned())));
     }

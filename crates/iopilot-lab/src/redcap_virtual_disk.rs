@@ -45,7 +45,7 @@ const QUICK: Plan = Plan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, .
 /// In one place equation 3.3 as printed, too.
 fn algorithms(place: Place, load: Load) -> &'static [&'static str] {
     let printed = place == (CLEAN, CFQ) && matches!(load, Load::Alone(Strided512 | KernelRead));
-    if printed { &["vd", "vd-literal"] } else { &["vd"] }
+    if printed { &["vd", "vd-all-blocks"] } else { &["vd"] }
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {

@@ -4,7 +4,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
-use iopilot_redcap::{Action, Redcap, RedcapSpec, Served};
+use iopilot_redcap::{PartTimes, Redcap, RedcapAction, RedcapSpec};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -18,8 +18,8 @@ struct Stream {
     neighbours: u64,
     random: Pcg64Mcg,
     now: Nanos,
-    out: Vec<Action>,
-    again: Vec<Action>,
+    out: Vec<RedcapAction>,
+    again: Vec<RedcapAction>,
 }
 
 impl Stream {
@@ -63,13 +63,13 @@ impl Stream {
             std::mem::swap(&mut self.out, &mut self.again);
             for action in self.again.drain(..) {
                 match action {
-                    Action::Send(part) => {
+                    RedcapAction::Send(part) => {
                         let completed = now + Nanos::from_micros(500);
-                        let served = Served { inserted: now, dispatched: now, completed, merged: Sectors(0) };
+                        let served = PartTimes { inserted: now, dispatched: now, completed, merged: Sectors(0) };
                         self.cache.served(part.id, served, &mut self.out);
                     }
-                    Action::Copy { copy, .. } => self.cache.copied(copy, now, &mut self.out),
-                    Action::Done { .. } => {}
+                    RedcapAction::Copy { copy, .. } => self.cache.copied(copy, now, &mut self.out),
+                    RedcapAction::Done { .. } => {}
                 }
             }
         }

@@ -1,36 +1,36 @@
 //! [`Ada`]: the activation–deactivation algorithm of a cache.
 
-use crate::check::Verdict;
-use crate::comparison::{Comparison, NO_BATCH};
+use crate::check::ActivationVerdict;
+use crate::comparison::{NO_BATCH, ReferenceComparison};
 use crate::estimator::Estimator;
 use crate::records::Original;
-use crate::{Algorithm, RedcapSpec, State, VirtualDisk};
+use crate::{Algorithm, CacheState, RedcapSpec, ReferenceDisk};
 use iopilot_block::Nanos;
 
-/// What decides whether the cache is active.
+/// The state of the algorithm that decides whether the cache is active.
 #[derive(Clone, Debug)]
 pub(crate) enum Ada<V> {
-    /// Nothing in here: `always`, `never`, `rig`.
+    /// `always`, `never` and `adaptive`, which decide nothing in here.
     Outside,
     /// `v0`, `v1`, `v2`.
     Estimates {
         estimator: Box<Estimator>,
-        /// Whether it analyses pending states.
+        /// Whether pending states are analysed.
         pending: bool,
     },
-    /// `vd`, `vd-literal`.
-    Compares(Box<Comparison<V>>),
+    /// `vd`, `vd-all-blocks`.
+    Compares(Box<ReferenceComparison<V>>),
 }
 
-impl<V: VirtualDisk> Ada<V> {
+impl<V: ReferenceDisk> Ada<V> {
     pub(crate) fn new(spec: &RedcapSpec, disk: V) -> Self {
         match spec.algorithm {
-            Algorithm::Always | Algorithm::Never | Algorithm::Rig => Self::Outside,
+            Algorithm::Always | Algorithm::Never | Algorithm::Adaptive => Self::Outside,
             Algorithm::V0 | Algorithm::V1 | Algorithm::V2 => {
                 let estimator = Box::new(Estimator::new(spec));
                 Self::Estimates { estimator, pending: spec.algorithm == Algorithm::V2 }
             }
-            Algorithm::Vd | Algorithm::VdLiteral => Self::Compares(Box::new(Comparison::new(spec, disk))),
+            Algorithm::Vd | Algorithm::VdAllBlocks => Self::Compares(Box::new(ReferenceComparison::new(spec, disk))),
         }
     }
 
@@ -39,7 +39,7 @@ impl<V: VirtualDisk> Ada<V> {
         !matches!(self, Self::Outside)
     }
 
-    pub(crate) fn comparison(&mut self) -> Option<&mut Comparison<V>> {
+    pub(crate) fn comparison(&mut self) -> Option<&mut ReferenceComparison<V>> {
         match self {
             Self::Compares(comparison) => Some(comparison),
             _ => None,
@@ -53,18 +53,18 @@ impl<V: VirtualDisk> Ada<V> {
         }
     }
 
-    /// A verdict that a new read makes due.
-    pub(crate) fn overdue(&mut self, state: State) -> Option<Verdict> {
+    /// The verdict that becomes due when a new read arrives.
+    pub(crate) fn overdue(&mut self, state: CacheState) -> Option<ActivationVerdict> {
         self.comparison().and_then(|comparison| comparison.overdue(state.is_active()))
     }
 
-    /// The interval of a new read.
+    /// Assigns a new read to an interval of the comparison.
     pub(crate) fn admit(&mut self) -> u32 {
-        self.comparison().map_or(NO_BATCH, Comparison::admit)
+        self.comparison().map_or(NO_BATCH, ReferenceComparison::admit)
     }
 
-    /// A read of the present state has ended.
-    pub(crate) fn finished(&mut self, read: &Original, state: State) -> Option<Verdict> {
+    /// Accounts for a read that the present state has handled. Returns the verdict of a check, where one is due.
+    pub(crate) fn finished(&mut self, read: &Original, state: CacheState) -> Option<ActivationVerdict> {
         match self {
             Self::Outside => None,
             Self::Estimates { pending: false, .. } if state.is_pending() => None,
@@ -76,8 +76,8 @@ impl<V: VirtualDisk> Ada<V> {
         }
     }
 
-    /// Runs the virtual disk to `now`.
-    pub(crate) fn advance(&mut self, now: Nanos, state: State) -> Option<Verdict> {
+    /// Runs the reference disk to `now`. Returns the verdict of a check, where one is due.
+    pub(crate) fn advance(&mut self, now: Nanos, state: CacheState) -> Option<ActivationVerdict> {
         let comparison = self.comparison()?;
         comparison.advance(now);
         comparison.check(state.is_active())

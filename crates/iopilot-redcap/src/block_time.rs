@@ -1,10 +1,10 @@
-//! [`BlockTime`]: what a block adds to a request of the disk.
+//! [`BlockTime`]: the time that one more block adds to a disk request.
 
-use crate::Served;
+use crate::PartTimes;
 use iopilot_block::Nanos;
 
-/// The least time of a block in the latest requests: of those that hardly had to wait for the arm and the medium. It is
-/// forgotten slowly, so that a slower zone or a busier disk is followed within some hundred requests.
+/// The least time per block in recent requests, which is that of requests that hardly waited for the arm and the medium. It
+/// decays slowly, so that it follows a slower zone or a busier disk within some hundred requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockTime(Nanos);
 
@@ -15,15 +15,15 @@ impl Default for BlockTime {
 }
 
 impl BlockTime {
-    /// The disk has served a part of `blocks`.
-    pub(crate) fn add(&mut self, served: &Served, blocks: u64) {
+    /// Accounts for a part of `blocks` that the disk has served.
+    pub(crate) fn add(&mut self, served: &PartTimes, blocks: u64) {
         let time = served.completed.since(served.dispatched).0 / served.blocks(blocks).max(1);
         if time > 0 {
             self.0 = Nanos(time.min(self.0.0.saturating_add(self.0.0 / 64)));
         }
     }
 
-    /// The time; that of no request is longer than any.
+    /// The least time per block; [`Nanos::MAX`] before the first request.
     pub(crate) const fn least(self) -> Nanos {
         self.0
     }
@@ -34,8 +34,8 @@ mod tests {
     use super::*;
     use iopilot_block::Sectors;
 
-    fn served(took: u64, merged: u32) -> Served {
-        Served { inserted: Nanos(0), dispatched: Nanos(5), completed: Nanos(5 + took), merged: Sectors(merged) }
+    fn served(took: u64, merged: u32) -> PartTimes {
+        PartTimes { inserted: Nanos(0), dispatched: Nanos(5), completed: Nanos(5 + took), merged: Sectors(merged) }
     }
 
     #[test]

@@ -1,53 +1,53 @@
-//! [`Check`]: a decision of an algorithm, and what it was made on.
+//! [`ActivationCheck`]: a decision of an algorithm, with the costs that it compared.
 
-use crate::State;
+use crate::CacheState;
 use iopilot_block::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// A decision of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
-    /// When.
+pub struct ActivationCheck {
+    /// The time of the decision.
     pub at: Nanos,
-    /// How many reads had ended.
+    /// The number of reads that had ended.
     pub reads: u64,
-    /// The cost of the cache. `v0` to `v2`: the left side of eq. 2.9, a sum over the last 100 reads. `vd`: the time of one
+    /// The cost with the cache. `v0` to `v2`: the left side of eq. 2.9, a sum over the last 100 reads. `vd`: the time of one
     /// block.
     pub with_cache: Nanos,
-    /// The cost without: the right side of eq. 2.9, or the time of one block.
+    /// The cost without the cache: the right side of eq. 2.9, or the time of one block.
     pub without_cache: Nanos,
-    /// Whether the cache was found to be of use.
+    /// Whether the cache saves time.
     pub good: bool,
-    /// The state before.
-    pub before: State,
-    /// The state after.
-    pub after: State,
+    /// The state before the decision.
+    pub before: CacheState,
+    /// The state after the decision.
+    pub after: CacheState,
 }
 
-/// Checks that are kept.
+/// The number of checks that are kept.
 const MOST: usize = 4096;
 
 /// The latest checks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Checks(VecDeque<Check>);
+pub(crate) struct Checks(VecDeque<ActivationCheck>);
 
 impl Checks {
-    pub(crate) fn add(&mut self, check: Check) {
+    pub(crate) fn add(&mut self, check: ActivationCheck) {
         if self.0.len() == MOST {
             self.0.pop_front();
         }
         self.0.push_back(check);
     }
 
-    pub(crate) const fn all(&self) -> &VecDeque<Check> {
+    pub(crate) const fn all(&self) -> &VecDeque<ActivationCheck> {
         &self.0
     }
 }
 
-/// What a check says.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct ActivationVerdict {
     pub(crate) with_cache: Nanos,
     pub(crate) without_cache: Nanos,
     pub(crate) good: bool,

@@ -1,28 +1,32 @@
-//! The choices that a [`crate::RedcapSpec`] has, by their names.
+//! The choices of a [`crate::RedcapSpec`], by name.
 
 use iopilot_block::{InputError, suggest};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// An enum whose variants have names, and the one table of them.
+/// Defines an enum whose variants have names. A variant may have former names, which are still read.
 macro_rules! choices {
-    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $variant:ident = $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[$about:meta])* $variant:ident = $text:literal $(or $former:literal)*,)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name { $($(#[$about])* #[serde(rename = $text)] $variant,)* }
+        pub enum $name { $($(#[$about])* #[serde(rename = $text $(, alias = $former)*)] $variant,)* }
 
         impl $name {
-            /// Every one of them.
+            /// All variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name.
+            /// The name of the variant.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
             pub(crate) fn parse(key: &str, text: &str) -> Result<Self, InputError> {
-                let names = || Self::ALL.iter().map(|choice| choice.name());
-                Self::ALL.iter().copied().find(|choice| choice.name() == text).ok_or_else(|| unknown(key, text, names))
+                match text {
+                    $($text $(| $former)* => Ok(Self::$variant),)*
+                    _ => Err(unknown(key, text, || Self::ALL.iter().map(|choice| choice.name()))),
+                }
             }
         }
 
@@ -35,11 +39,11 @@ macro_rules! choices {
 }
 
 choices! {
-    /// What decides whether the cache is active.
+    /// The algorithm that turns the cache on and off.
     Algorithm {
-        /// It always is.
+        /// The cache is always on.
         Always = "always",
-        /// It never is: each request goes to the disk as it is.
+        /// The cache is always off: each request goes to the disk unmodified.
         Never = "never",
         /// The simplest of the thesis (GF 0.2.1): a fixed interval, and eq. 0.3, which carries nothing over.
         V0 = "v0",
@@ -47,19 +51,20 @@ choices! {
         V1 = "v1",
         /// GF 2.3.3 as evaluated in GF 2.5.2: pending states are analysed and can be undone.
         V2 = "v2",
-        /// GF 3.3: a virtual disk serves what the other state would have asked for. Compares times of the same blocks.
+        /// GF 3.3: a reference disk serves the requests that the other state would have sent. The algorithm compares the
+        /// time of a requested block in both states.
         Vd = "vd",
-        /// GF 3.3 with eq. 3.3 as printed: prefetched blocks count as served.
-        VdLiteral = "vd-literal",
-        /// Someone else decides, with [`crate::Redcap::set_active`].
-        Rig = "rig",
+        /// GF 3.3 with eq. 3.3 as printed. Every block that the disk delivers counts, also a prefetched one that is never hit.
+        VdAllBlocks = "vd-all-blocks" or "vd-literal",
+        /// The driver of the cache decides by trials, and calls [`crate::Redcap::set_active`].
+        Adaptive = "adaptive" or "rig",
     }
 }
 
 choices! {
     /// How a missed read and its prefetch go to the disk.
     Miss {
-        /// The original first, then a request for what is behind it in the segment, and one for what is before (GF 2.3.2).
+        /// The original goes first, then a prefetch of the segment's blocks behind it, then one of those before it (GF 2.3.2).
         Split = "split",
         /// One request for the whole segment (GF 3.3.3).
         Combined = "combined",
@@ -67,19 +72,19 @@ choices! {
 }
 
 choices! {
-    /// How many requests are between two checks of `v0`, `v1` and `v2`.
+    /// The number of requests between two checks of `v0`, `v1` and `v2`.
     Interval {
         /// Always 100.
         Fixed = "fixed",
-        /// 50 to 200, by how the last checks went (GF 2.3.3).
+        /// 50 to 200, depending on the results of the last checks (GF 2.3.3).
         Adaptive = "adaptive",
     }
 }
 
 choices! {
-    /// What `vd` and `vd-literal` compare.
+    /// The ratio of time to blocks that `vd` and `vd-all-blocks` compare.
     Ratio {
-        /// The ratio of sums: time by blocks (eq. 3.2).
+        /// The sum of the times over the sum of the blocks (eq. 3.2).
         Sums = "sums",
         /// The sum of each request's ratio (eq. 3.3).
         Each = "each",
@@ -87,13 +92,13 @@ choices! {
 }
 
 impl Algorithm {
-    /// Whether it needs a [`crate::VirtualDisk`].
-    pub const fn needs_virtual_disk(self) -> bool {
-        matches!(self, Self::Vd | Self::VdLiteral)
+    /// Whether the algorithm needs a [`crate::ReferenceDisk`].
+    pub const fn needs_reference_disk(self) -> bool {
+        matches!(self, Self::Vd | Self::VdAllBlocks)
     }
 }
 
-/// An unknown name, with the nearest of those there are.
+/// The error for an unknown name, with the nearest known one.
 pub(crate) fn unknown<'a, I: Iterator<Item = &'a str>>(key: &str, got: &str, names: impl Fn() -> I) -> InputError {
     let expected = match suggest(got, names()) {
         Some(near) => format!("a known name; did you mean `{near}`?"),

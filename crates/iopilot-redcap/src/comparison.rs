@@ -1,33 +1,34 @@
-//! [`Comparison`]: `vd` and `vd-literal`, which compare this world with one that a virtual disk serves (GF 3.3).
+//! [`ReferenceComparison`]: `vd` and `vd-all-blocks`, which compare the real disk with a reference disk (GF 3.3).
 //!
-//! Active, the virtual disk serves the originals: a system without the cache. Inactive, it serves what the cache would
-//! have sent. Each 1000 reads, the cache is active if a block costs less with it: `T_R / B_R < T_N / B_N` (eq. 3.2), or
-//! the same for the sums of each read's ratio (eq. 3.3). Both worlds are compared over the same 1000 reads; the slower may
-//! be one interval behind, then what it has served is taken.
+//! While the cache is active, the reference disk serves the originals: it is a system without the cache. While the cache is
+//! inactive, the reference disk serves the requests that the cache would have sent. Every 1000 reads, the cache becomes or
+//! stays active if a block costs less with it: `T_R / B_R < T_N / B_N` (eq. 3.2), or the same for the sums of each read's
+//! ratio (eq. 3.3). Both disks are compared over the same 1000 reads. The slower one may be one interval behind; after that,
+//! the comparison takes what it has served so far.
 //!
-//! `T_R` and `T_N` of the real world are the wait in the scheduler and the model's time (eq. 3.1), so that both worlds have
+//! For the real disk, `T_R` or `T_N` is the wait in the scheduler plus the model's time (eq. 3.1), so that both sides have
 //! the errors of one model.
 
-mod side;
+mod interval_cost;
 
-use crate::check::Verdict;
+use crate::check::ActivationVerdict;
 use crate::records::NONE;
 use crate::sums::{Sums, scaled};
-use crate::{Algorithm, Ratio, RedcapSpec, Served, Virtual, VirtualDisk, VirtualDone};
+use crate::{Algorithm, PartTimes, Ratio, RedcapSpec, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
+use interval_cost::IntervalCost;
 use iopilot_block::{Arrival, Lba, Nanos, Op, Sectors, Slab, SourceHandle};
-use side::Side;
 
 /// Reads between two checks.
 const INTERVAL: u32 = 1_000;
 
-/// The interval of a read that is not compared.
+/// Stands for the interval of a read that is not compared.
 pub(crate) const NO_BATCH: u32 = u32::MAX;
 
-/// A read in the virtual world.
+/// A read on the side of the reference disk.
 #[derive(Clone, Copy, Debug)]
-struct VirtualRead {
+struct ReferenceRead {
     batch: u32,
-    /// Requests in the virtual disk.
+    /// Its requests that the reference disk has not served.
     left: u32,
     time: Nanos,
     blocks: u64,
@@ -37,39 +38,42 @@ struct VirtualRead {
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     issued: u32,
-    here: Side,
-    there: Side,
+    /// The reads that the real disk has served.
+    real: IntervalCost,
+    /// The reads that the reference disk has served.
+    reference: IntervalCost,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Comparison<V> {
+pub(crate) struct ReferenceComparison<V> {
     disk: V,
     ratio: Ratio,
     /// Whether prefetched blocks count as served.
-    literal: bool,
-    /// The cost of copying a block before any was measured.
+    counts_all_blocks: bool,
+    /// The cost of copying a block, until one is measured.
     copy_time: Nanos,
-    /// Copies when the cache was last active: their time and blocks.
+    /// Time and blocks of the copies of the last active period.
     last_copies: (Nanos, u64),
-    /// Copies since the last change.
+    /// Time and blocks of the copies since the last change of state.
     copies: (Nanos, u64),
-    /// Counts how often the virtual world was forgotten: part of the names of virtual requests.
+    /// The number of resets, which is part of the handle of each reference request. Completions of an earlier generation are
+    /// ignored.
     generation: u32,
-    reads: Slab<VirtualRead>,
-    /// The interval that is compared next, and the one behind it.
+    reads: Slab<ReferenceRead>,
+    /// The interval that is compared next, and the one after it.
     batches: [Batch; 2],
-    /// The number of the first.
+    /// The number of the first of both.
     oldest: u32,
     congested: bool,
-    done: Vec<VirtualDone>,
+    done: Vec<ReferenceCompletion>,
 }
 
-impl<V: VirtualDisk> Comparison<V> {
+impl<V: ReferenceDisk> ReferenceComparison<V> {
     pub(crate) fn new(spec: &RedcapSpec, disk: V) -> Self {
         Self {
             disk,
             ratio: spec.ratio_or_default(),
-            literal: spec.algorithm == Algorithm::VdLiteral,
+            counts_all_blocks: spec.algorithm == Algorithm::VdAllBlocks,
             copy_time: Nanos::from_millis_f64(spec.copy_us_per_kib * 4.0 / 1e3),
             last_copies: (Nanos::ZERO, 0),
             copies: (Nanos::ZERO, 0),
@@ -90,16 +94,16 @@ impl<V: VirtualDisk> Comparison<V> {
         self.disk.next_event()
     }
 
-    /// Runs the virtual disk to `now`.
+    /// Runs the reference disk to `now`.
     pub(crate) fn advance(&mut self, now: Nanos) {
-        // Before the queue is short again, so that congestion is noticed however soon it ends.
+        // Checked before the reference disk runs, so that a congestion that ends within this call is noticed.
         self.takes_requests();
         if self.disk.next_event().is_none_or(|at| at > now) {
             return;
         }
         let mut done = std::mem::take(&mut self.done);
         self.disk.advance(now, &mut done);
-        for VirtualDone { handle, wait_and_service, .. } in done.drain(..) {
+        for ReferenceCompletion { handle, wait_and_service, .. } in done.drain(..) {
             let (generation, index) = ((handle.0 >> 32) as u32, handle.0 as u32);
             if generation == self.generation && index != NONE {
                 self.reads[index].time += wait_and_service;
@@ -109,7 +113,7 @@ impl<V: VirtualDisk> Comparison<V> {
         self.done = done;
     }
 
-    /// Whether the virtual disk takes requests. When it no longer does, and when it does again, all is zeroed (GF 3.2.6).
+    /// Whether the reference disk takes requests. Resets the comparison when a congestion begins or ends (GF 3.2.6).
     fn takes_requests(&mut self) -> bool {
         let congested = self.disk.is_congested();
         if congested != self.congested {
@@ -119,7 +123,7 @@ impl<V: VirtualDisk> Comparison<V> {
         !congested
     }
 
-    /// Leaves all intervals and virtual requests behind.
+    /// Resets all intervals, and ignores the reference requests in flight.
     fn forget(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.reads.clear();
@@ -127,12 +131,12 @@ impl<V: VirtualDisk> Comparison<V> {
         self.oldest = (self.oldest + 2) % (NO_BATCH / 2);
     }
 
-    /// Where both intervals are full, a verdict on the first with what there is of it.
-    pub(crate) fn overdue(&mut self, active: bool) -> Option<Verdict> {
+    /// If both intervals are full, the verdict on the first one, from the reads that have ended.
+    pub(crate) fn overdue(&mut self, active: bool) -> Option<ActivationVerdict> {
         self.batches.iter().all(|batch| batch.issued == INTERVAL).then(|| self.decide(active)).flatten()
     }
 
-    /// The interval of a new read.
+    /// Assigns a new read to an interval.
     pub(crate) fn admit(&mut self) -> u32 {
         if !self.takes_requests() {
             return NO_BATCH;
@@ -142,63 +146,64 @@ impl<V: VirtualDisk> Comparison<V> {
         self.oldest + place as u32
     }
 
-    /// An original goes to the virtual disk as it is.
+    /// Sends an original to the reference disk unmodified.
     pub(crate) fn mirror(&mut self, io: &Arrival, batch: u32, blocks: u64, now: Nanos) {
         if !self.takes_requests() || (io.op == Op::Read && batch == NO_BATCH) {
             return;
         }
         let read = match io.op {
-            Op::Read => self.reads.insert(VirtualRead { batch, left: 1, time: Nanos::ZERO, blocks }),
+            Op::Read => self.reads.insert(ReferenceRead { batch, left: 1, time: Nanos::ZERO, blocks }),
             _ => NONE,
         };
         self.submit(read, io, io.lba, io.sectors, None, now);
     }
 
-    /// A read begins in the virtual world; [`Comparison::virtual_disk`] and [`Comparison::virtual_hit`] add what it does,
-    /// [`Comparison::virtual_end`] closes it. `None` where nothing is compared.
-    pub(crate) fn virtual_begin(&mut self, batch: u32) -> Option<u32> {
-        let read = VirtualRead { batch, left: 1, time: Nanos::ZERO, blocks: 0 };
+    /// Begins a read on the reference side. [`ReferenceComparison::reference_disk`] and
+    /// [`ReferenceComparison::reference_hit`] add its requests, and [`ReferenceComparison::reference_end`] closes it. `None`
+    /// if the read is not compared.
+    pub(crate) fn reference_begin(&mut self, batch: u32) -> Option<u32> {
+        let read = ReferenceRead { batch, left: 1, time: Nanos::ZERO, blocks: 0 };
         (batch != NO_BATCH).then(|| self.reads.insert(read))
     }
 
-    /// The cache would read sectors from the disk.
-    pub(crate) fn virtual_disk(&mut self, read: u32, io: &Arrival, (lba, sectors): (Lba, Sectors), now: Nanos) {
+    /// Adds a disk request that the cache would send.
+    pub(crate) fn reference_disk(&mut self, read: u32, io: &Arrival, (lba, sectors): (Lba, Sectors), now: Nanos) {
         self.reads[read].left += 1;
         self.submit(read, io, lba, sectors, None, now);
     }
 
-    /// Blocks would be copied from the cache.
-    pub(crate) fn virtual_hit(&mut self, read: u32, io: &Arrival, blocks: u64, now: Nanos) {
+    /// Adds blocks that would be hits.
+    pub(crate) fn reference_hit(&mut self, read: u32, io: &Arrival, blocks: u64, now: Nanos) {
         let (time, copied) = self.last_copies;
         let time = if copied > 0 { scaled(time, blocks, copied) } else { self.copy_time * blocks }; // 2.10
         self.reads[read].time += time; // 3.4
-        // It is not counted when it comes back: its time is known.
+        // Its completion is ignored, because its time is already added.
         self.submit(NONE, io, io.lba, io.sectors, Some(time), now);
     }
 
-    /// All of a read is in the virtual world.
-    pub(crate) fn virtual_end(&mut self, read: u32, sums: &Sums) {
+    /// Closes a read: all its requests have been added.
+    pub(crate) fn reference_end(&mut self, read: u32, sums: &Sums) {
         self.reads[read].blocks = self.served_blocks(sums);
         self.ended(read);
     }
 
     fn submit(&mut self, read: u32, io: &Arrival, lba: Lba, sectors: Sectors, copy: Option<Nanos>, now: Nanos) {
         let handle = SourceHandle(u64::from(self.generation) << 32 | u64::from(read));
-        self.disk.submit(Virtual { request: Arrival { handle, lba, sectors, ..*io }, copy }, now);
+        self.disk.submit(ReferenceRequest { request: Arrival { handle, lba, sectors, ..*io }, copy }, now);
     }
 
-    /// `B_R`: what the cache serves. As printed, the blocks it prefetches as well.
+    /// `B_R`: the blocks that the cache serves; in eq. 3.3 as printed, also those that it prefetches.
     const fn served_blocks(&self, sums: &Sums) -> u64 {
         let requested = sums.hit_blocks + sums.miss_blocks;
-        if self.literal { requested + sums.prefetch_blocks } else { requested }
+        if self.counts_all_blocks { requested + sums.prefetch_blocks } else { requested }
     }
 
     fn ended(&mut self, read: u32) {
         self.reads[read].left -= 1;
         if self.reads[read].left == 0 {
-            let VirtualRead { batch, time, blocks, .. } = *self.reads.remove(read);
+            let ReferenceRead { batch, time, blocks, .. } = *self.reads.remove(read);
             if let Some(batch) = self.batch(batch) {
-                batch.there.add(time, blocks);
+                batch.reference.add(time, blocks);
             }
         }
     }
@@ -207,13 +212,13 @@ impl<V: VirtualDisk> Comparison<V> {
         self.batches.get_mut(number.checked_sub(self.oldest)? as usize)
     }
 
-    /// The time of a real request: its wait in the scheduler, if it counts, and the model's time for it (eq. 3.1).
-    pub(crate) fn real_time(&mut self, extent: (Lba, Sectors), served: &Served, waited: bool) -> Nanos {
+    /// The time of a request of the real disk: its wait in the scheduler, if `waited`, and the model's time for it (eq. 3.1).
+    pub(crate) fn real_time(&mut self, extent: (Lba, Sectors), served: &PartTimes, waited: bool) -> Nanos {
         let wait = if waited { served.dispatched.since(served.inserted) } else { Nanos::ZERO };
         wait + self.disk.service(Op::Read, extent.0, extent.1)
     }
 
-    /// A real read has ended.
+    /// Accounts for a read that the real disk or the cache has served.
     pub(crate) fn finished(&mut self, batch: u32, sums: &Sums, model_time: Nanos, active: bool) {
         let (time, blocks) = if active {
             self.copies = (self.copies.0 + sums.hit_time, self.copies.1 + sums.hit_blocks);
@@ -222,32 +227,32 @@ impl<V: VirtualDisk> Comparison<V> {
             (model_time, sums.hit_blocks + sums.miss_blocks)
         };
         if let Some(batch) = self.batch(batch) {
-            batch.here.add(time, blocks);
+            batch.real.add(time, blocks);
         }
     }
 
-    /// A verdict, where the first interval has ended in both worlds.
-    pub(crate) fn check(&mut self, active: bool) -> Option<Verdict> {
-        let Batch { here, there, .. } = self.batches[0];
-        (here.reads >= INTERVAL && there.reads >= INTERVAL).then(|| self.decide(active)).flatten()
+    /// The verdict, if the first interval has ended on both sides.
+    pub(crate) fn check(&mut self, active: bool) -> Option<ActivationVerdict> {
+        let Batch { real, reference, .. } = self.batches[0];
+        (real.reads >= INTERVAL && reference.reads >= INTERVAL).then(|| self.decide(active)).flatten()
     }
 
-    fn decide(&mut self, active: bool) -> Option<Verdict> {
-        let Batch { here, there, .. } = self.batches[0];
+    fn decide(&mut self, active: bool) -> Option<ActivationVerdict> {
+        let Batch { real, reference, .. } = self.batches[0];
         self.batches = [self.batches[1], Batch::default()];
         self.oldest = (self.oldest + 1) % (NO_BATCH / 2);
-        if here.reads == 0 || there.reads == 0 {
+        if real.reads == 0 || reference.reads == 0 {
             return None;
         }
-        let (cache, normal) = if active { (here, there) } else { (there, here) };
+        let (cache, normal) = if active { (real, reference) } else { (reference, real) };
         let (time_r, blocks_r, with_cache) = cache.cost(self.ratio);
         let (time_n, blocks_n, without_cache) = normal.cost(self.ratio);
         let product = |time: u64, blocks: u64| u128::from(time) * u128::from(blocks);
         let good = product(time_r, blocks_n) < product(time_n, blocks_r); // 3.2, 3.3
-        Some(Verdict { with_cache, without_cache, good, active: good })
+        Some(ActivationVerdict { with_cache, without_cache, good, active: good })
     }
 
-    /// The cache was turned on or off: the virtual world is the other one now.
+    /// The cache was turned on or off: from now on the reference disk serves the opposite case.
     pub(crate) fn switched(&mut self, active: bool) {
         self.disk.clear();
         self.forget();

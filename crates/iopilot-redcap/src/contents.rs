@@ -1,40 +1,40 @@
-//! [`Contents`]: what a cache holds, without its data.
+//! [`Contents`]: which blocks a cache holds, without their data.
 
-use crate::Geometry;
-use crate::blocks::Blocks;
+use crate::CacheGeometry;
+use crate::blocks::SegmentBlocks;
 use std::collections::HashSet;
 
-/// A segment that is held.
+/// A segment that a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct HeldSegment {
     /// The number of its disk segment.
     pub(crate) number: u64,
-    pub(crate) valid: Blocks,
-    /// Whether any of its blocks was copied to a reader.
+    pub(crate) valid: SegmentBlocks,
+    /// Whether a reader has hit any of its blocks.
     pub(crate) used: bool,
 }
 
-/// What a cache holds: addresses, without data. In a simulation, another cache can [begin](crate::Redcap::begin_with) with that.
+/// Which blocks a cache holds, without their data. In a simulation, another cache can
+/// [begin](crate::Redcap::begin_with) with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: CacheGeometry,
     /// The least recently used first.
-    pub(crate) segments: Vec<Held>,
+    pub(crate) segments: Vec<HeldSegment>,
 }
 
 impl Contents {
-    /// How many segments are held.
+    /// The number of segments.
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// Whether none is.
+    /// Whether there is no segment.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// How many segments a cache has used, of those that it began with and holds still: `self` is what it holds, and `before` what it
-    /// began with. O(segments).
+    /// The number of segments of `before`, with which a cache began, that it still holds (`self`) and has used. O(segments).
     pub fn reused(&self, before: &Self) -> usize {
         let before: HashSet<u64> = before.segments.iter().map(|held| held.number).collect();
         self.segments.iter().filter(|held| held.used && before.contains(&held.number)).count()

@@ -1,49 +1,49 @@
-//! [`Counters`]: what the cache did, since it was made.
+//! [`CacheCounters`]: what the cache has done since it was created.
 
 use serde::{Deserialize, Serialize};
 
-/// What the cache did, since it was made. Blocks are of 4 KiB; a block that is asked for in part counts as one.
+/// What the cache has done since it was created. Blocks are of 4 KiB; a block that is requested in part counts as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
+pub struct CacheCounters {
     /// Reads submitted.
     pub reads: u64,
-    /// Of them, those that came while the cache was not in use.
+    /// Reads among them that arrived while the cache was not in use.
     pub inactive_reads: u64,
     /// Writes and discards submitted.
     pub writes: u64,
     /// Partial reads (one a segment) served from the cache alone.
     pub hits: u64,
-    /// Partial reads that waited for blocks in flight, and needed no others.
+    /// Partial reads that waited for blocks in flight, and needed no other disk read.
     pub waits: u64,
-    /// Partial reads of which a part was in the cache or coming, and a part was not.
+    /// Partial reads with some blocks in the cache or in flight, and others in neither.
     pub partial_misses: u64,
-    /// Partial reads of a segment in the cache that held nothing they asked for.
+    /// Partial reads of a segment in the cache that had none of the requested blocks.
     pub hole_misses: u64,
     /// Partial reads that missed: the rest of their segment was prefetched.
     pub misses: u64,
-    /// Partial reads that missed and asked for a whole segment.
+    /// Partial reads that missed and requested a whole segment.
     pub whole_segments: u64,
     /// Partial reads that missed while every segment was busy, or in a region that is off.
     pub pass_bys: u64,
-    /// Blocks asked for by reads that the cache handled.
+    /// Blocks requested by reads that the cache handled.
     pub requested_blocks: u64,
     /// Blocks copied from the cache.
     pub hit_blocks: u64,
     /// Requested blocks read from the disk.
     pub missed_blocks: u64,
-    /// Blocks asked of the disk beyond those requested.
+    /// Blocks read from the disk beyond those requested.
     pub prefetched_blocks: u64,
     /// Prefetched blocks that were copied from the cache at least once.
     pub used_blocks: u64,
-    /// Prefetched blocks that the body gave up.
+    /// Blocks of prefetches that the body dropped.
     pub dropped_blocks: u64,
-    /// Prefetched blocks that were invalidated on their way.
+    /// Prefetched blocks that were invalidated while in flight.
     pub doomed_blocks: u64,
     /// Prefetched blocks that could not be read.
     pub failed_blocks: u64,
-    /// Blocks held that were invalidated.
+    /// Blocks in the cache that were invalidated.
     pub invalidated_blocks: u64,
-    /// Segments that made room for others.
+    /// Segments evicted to make room for others.
     pub evictions: u64,
     /// How often the cache was turned on.
     pub activations: u64,
@@ -51,8 +51,8 @@ pub struct Counters {
     pub deactivations: u64,
 }
 
-impl Counters {
-    /// What the cache did since its counters were `earlier`.
+impl CacheCounters {
+    /// What the cache has done since its counters were `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

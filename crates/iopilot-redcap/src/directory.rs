@@ -1,24 +1,24 @@
-//! [`Directory`]: which disk segments are in the cache, and which of their blocks.
+//! [`Directory`]: the disk segments in the cache, and their blocks.
 
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use iopilot_block::{List, Lru};
 
-/// A segment of the cache. A block is valid, coming (in flight), doomed (in flight, but written meanwhile), or a hole:
-/// none of them.
+/// A segment of the cache. A block is valid, coming (in flight), doomed (in flight, but written meanwhile), or a hole (none
+/// of the three).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Segment {
-    pub(crate) valid: Blocks,
-    pub(crate) coming: Blocks,
-    pub(crate) doomed: Blocks,
-    /// Valid blocks that were copied at least once.
-    pub(crate) used: Blocks,
+pub(crate) struct CacheSegment {
+    pub(crate) valid: SegmentBlocks,
+    pub(crate) coming: SegmentBlocks,
+    pub(crate) doomed: SegmentBlocks,
+    /// Valid blocks that were hit at least once.
+    pub(crate) used: SegmentBlocks,
     /// Partial reads that wait for coming blocks.
     pub(crate) waiters: List<u32>,
     /// Whether the slot holds a segment.
     present: bool,
 }
 
-impl Segment {
+impl CacheSegment {
     pub(crate) const fn is_present(&self) -> bool {
         self.present
     }
@@ -28,14 +28,15 @@ impl Segment {
     }
 }
 
-/// The segments of the cache by the number of their disk segment, in order of use. A segment that is pinned (it waits for
-/// the disk, or is copied from) does not make room. A segment without blocks leaves at once, unless it is pinned.
+/// The segments of the cache by the number of their disk segment, in order of use. A segment is pinned while it waits for
+/// the disk or is copied from; a pinned segment is not evicted. A segment without blocks is removed at once, unless it is
+/// pinned.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory {
-    lru: Lru<u64, Segment>,
-    /// Slots that ever held a segment.
+    lru: Lru<u64, CacheSegment>,
+    /// The number of slots that ever held a segment.
     slots: u32,
-    /// Segments that may be held, at most.
+    /// The largest number of segments that may be held.
     limit: u32,
     evictions: u64,
 }
@@ -45,8 +46,8 @@ impl Directory {
         Self { lru: Lru::new(segments), slots: 0, limit: segments, evictions: 0 }
     }
 
-    /// An empty one with so many segments, which goes on counting.
-    pub(crate) fn anew(&self, segments: u32) -> Self {
+    /// An empty directory of `segments` segments, which keeps the count of evictions.
+    pub(crate) fn emptied(&self, segments: u32) -> Self {
         Self { evictions: self.evictions, ..Self::new(segments) }
     }
 
@@ -59,11 +60,11 @@ impl Directory {
         self.lru.key(slot)
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Segment {
+    pub(crate) fn get(&self, slot: u32) -> &CacheSegment {
         self.lru.get(slot)
     }
 
-    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Segment {
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut CacheSegment {
         self.lru.get_mut(slot)
     }
 
@@ -75,14 +76,14 @@ impl Directory {
         self.evictions
     }
 
-    /// Sets how many segments may be held. Those that were used least recently leave, but for busy ones, which leave when
-    /// others need room.
+    /// Sets how many segments may be held. Evicts the least recently used ones beyond that; pinned ones are evicted later,
+    /// when another segment needs room.
     pub(crate) fn set_limit(&mut self, segments: u32) {
         self.limit = segments.max(1);
         self.make_room(self.limit);
     }
 
-    /// Evicts segments until at most `segments` are held. Whether that could be done.
+    /// Evicts segments until at most `segments` are held. False if too many are pinned.
     fn make_room(&mut self, segments: u32) -> bool {
         while self.lru.len() > segments {
             let Some(victim) = self.lru.oldest() else { return false };
@@ -92,17 +93,17 @@ impl Directory {
         true
     }
 
-    /// Room for a disk segment that is not here: all its blocks are holes. `None` where every segment is busy.
+    /// Allocates a segment for a disk segment that is absent. All its blocks are holes. `None` if every segment is pinned.
     pub(crate) fn allocate(&mut self, number: u64) -> Option<u32> {
         if !self.make_room(self.limit - 1) {
             return None;
         }
-        let slot = self.lru.insert(number, Segment { present: true, ..Segment::default() });
+        let slot = self.lru.insert(number, CacheSegment { present: true, ..CacheSegment::default() });
         self.slots = self.slots.max(slot + 1);
         Some(slot)
     }
 
-    /// Whether another segment needs nobody's room.
+    /// Whether another segment can be allocated without an eviction.
     pub(crate) fn has_room(&self) -> bool {
         self.lru.len() < self.limit
     }
@@ -120,8 +121,8 @@ impl Directory {
         self.free_if_empty(slot);
     }
 
-    /// Valid blocks become holes.
-    pub(crate) fn take_out(&mut self, slot: u32, blocks: Blocks) {
+    /// Turns valid blocks into holes.
+    pub(crate) fn take_out(&mut self, slot: u32, blocks: SegmentBlocks) {
         let segment = self.get_mut(slot);
         segment.valid = segment.valid - blocks;
         self.free_if_empty(slot);
@@ -138,7 +139,7 @@ impl Directory {
         self.lru.remove(slot);
     }
 
-    /// Slots that ever held a segment.
+    /// The number of slots that ever held a segment.
     pub(crate) const fn slots(&self) -> u32 {
         self.slots
     }
@@ -156,27 +157,27 @@ impl Directory {
         }
     }
 
-    /// The slots that hold a segment, in order of use. Those that are busy were used last.
+    /// The slots that hold a segment, in order of use. Pinned ones count as used last.
     fn oldest_first(&self) -> impl Iterator<Item = u32> + '_ {
         let pinned = (0..self.slots).filter(|&slot| self.get(slot).present && self.lru.is_pinned(slot));
         self.lru.oldest_first().chain(pinned)
     }
 
-    /// The slots that hold valid blocks, or expect some, in order of use from the last on.
+    /// The slots with blocks that are valid or coming, the most recently used first.
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = u32> + '_ {
         let mut slots: Vec<u32> = self.oldest_first().collect();
         slots.retain(|&slot| !(self.get(slot).valid | self.get(slot).coming).is_empty());
         slots.into_iter().rev()
     }
 
-    /// Takes over what `other` holds or expects, the least recently used first, as if all that is coming had come.
+    /// Copies the segments of `other`. Blocks that are coming there are valid here.
     pub(crate) fn imitate(&mut self, other: &Self) {
         let held = |slot: u32| (other.number(slot), other.get(slot).valid | other.get(slot).coming);
         self.hold(other.oldest_first().map(held));
     }
 
-    /// Holds these segments with their valid blocks and nothing else, the least recently used first.
-    pub(crate) fn hold(&mut self, segments: impl Iterator<Item = (u64, Blocks)>) {
+    /// Replaces all segments by these, with their valid blocks; the least recently used comes first.
+    pub(crate) fn hold(&mut self, segments: impl Iterator<Item = (u64, SegmentBlocks)>) {
         self.clear();
         for (number, valid) in segments.filter(|(_, valid)| !valid.is_empty()) {
             if let Some(slot) = self.allocate(number) {
@@ -185,7 +186,7 @@ impl Directory {
         }
     }
 
-    /// Whether every slot is in order, for tests.
+    /// Checks the invariants of every slot, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         for slot in (0..self.slots).filter(|&slot| self.get(slot).present) {
@@ -214,7 +215,7 @@ mod tests {
         let mut directory = Directory::new(2);
         let [a, b] = [10, 20].map(|number| directory.allocate(number).unwrap());
         for slot in [a, b] {
-            directory.get_mut(slot).valid = Blocks::range(0, 3);
+            directory.get_mut(slot).valid = SegmentBlocks::range(0, 3);
         }
         directory.pin(a);
         assert_eq!((directory.allocate(30), directory.find(20)), (Some(b), None));
@@ -230,7 +231,7 @@ mod tests {
         let mut directory = Directory::new(4);
         let slots = [10, 20, 30, 40].map(|number| directory.allocate(number).unwrap());
         for slot in slots {
-            directory.get_mut(slot).valid = Blocks::range(0, 3);
+            directory.get_mut(slot).valid = SegmentBlocks::range(0, 3);
         }
         directory.pin(slots[0]);
         directory.pin(slots[1]);
@@ -248,16 +249,16 @@ mod tests {
     fn an_imitation_has_what_was_coming_and_the_same_order() {
         let mut directory = Directory::new(3);
         let [a, b, c] = [10, 20, 30].map(|number| directory.allocate(number).unwrap());
-        directory.get_mut(a).valid = Blocks::range(0, 3);
-        directory.get_mut(b).coming = Blocks::range(4, 5);
-        directory.get_mut(c).doomed = Blocks::range(6, 7);
+        directory.get_mut(a).valid = SegmentBlocks::range(0, 3);
+        directory.get_mut(b).coming = SegmentBlocks::range(4, 5);
+        directory.get_mut(c).doomed = SegmentBlocks::range(6, 7);
         directory.pin(b);
         directory.pin(c);
         let mut simulated = Directory::new(3);
         simulated.allocate(99);
         simulated.imitate(&directory);
         let valid = |number| simulated.find(number).map(|slot| simulated.get(slot).valid);
-        assert_eq!((valid(10), valid(20)), (Some(Blocks::range(0, 3)), Some(Blocks::range(4, 5))));
+        assert_eq!((valid(10), valid(20)), (Some(SegmentBlocks::range(0, 3)), Some(SegmentBlocks::range(4, 5))));
         assert_eq!((valid(30), valid(99)), (None, None));
         let order: Vec<_> = simulated.lru.oldest_first().map(|slot| simulated.number(slot)).collect();
         assert_eq!(order, [10, 20], "what is busy was used last");

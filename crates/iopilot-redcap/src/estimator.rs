@@ -1,24 +1,24 @@
-//! [`Estimator`]: `v0`, `v1` and `v2`, which estimate the other state from the times of this one (GF 2.3.3).
+//! [`Estimator`]: `v0`, `v1` and `v2`, which estimate the cost of the other state from times of the present one (GF 2.3.3).
 //!
-//! The cache is of use while `T_CHit + T_Wait + T_Prefetched <= T_Disk_CHit` (eq. 2.9), in sums over the last 100 reads.
-//! Active, the left side is measured and the right side is estimated from the misses. Inactive, the right side is measured
-//! and the left side is estimated from when the cache was last active.
+//! The cache saves time while `T_CHit + T_Wait + T_Prefetched <= T_Disk_CHit` (eq. 2.9), in sums over the last 100 reads.
+//! While the cache is active, the left side is measured, and the right side is estimated from the misses. While it is
+//! inactive, the right side is measured, and the left side is estimated from the last active period.
 
-use crate::check::Verdict;
-use crate::sums::{Sums, Window, scaled};
+use crate::check::ActivationVerdict;
+use crate::sums::{RecentSums, Sums, scaled};
 use crate::{Interval, RedcapSpec};
 use iopilot_block::Nanos;
 
-/// The usual interval between checks, in reads; the shortest, and the longest.
+/// The usual, the shortest and the longest interval between checks, in reads.
 const USUAL: u32 = 100;
 const SHORTEST: u32 = 50;
 const LONGEST: u32 = 200;
-/// Good checks in a row that double the interval.
+/// The number of good checks in a row that doubles the interval.
 const GOOD_ROW: u32 = 4;
-/// Bad checks in a row that turn the cache off.
+/// The number of bad checks in a row that turns the cache off.
 const BAD_ROW: u32 = 2;
 
-/// Blocks, and the time of the disk for them.
+/// A number of blocks, and the disk's time for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rate {
     time: Nanos,
@@ -26,7 +26,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// The time of other blocks. `None` where it is of none itself.
+    /// The time for `blocks` at this rate. `None` if the rate is of no blocks.
     fn of(self, blocks: u64) -> Option<Nanos> {
         (self.blocks > 0).then(|| scaled(self.time, blocks, self.blocks))
     }
@@ -34,7 +34,7 @@ impl Rate {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Estimator {
-    window: Window,
+    window: RecentSums,
     /// Reads since the last check.
     since_check: u32,
     interval: u32,
@@ -43,20 +43,20 @@ pub(crate) struct Estimator {
     carry: bool,
     good_row: u32,
     bad_row: u32,
-    /// The sums when the cache was last active.
+    /// The sums of the last active period.
     last_active: Sums,
-    /// The misses when it was last inactive, halved at each check.
+    /// The misses of the last inactive period, halved at each check.
     last_inactive: Rate,
     /// The latest misses.
     last_misses: Rate,
-    /// The cost of copying a block before any was measured.
+    /// The cost of copying a block, until one is measured.
     copy_time: Nanos,
 }
 
 impl Estimator {
     pub(crate) fn new(spec: &RedcapSpec) -> Self {
         Self {
-            window: Window::default(),
+            window: RecentSums::default(),
             since_check: 0,
             interval: USUAL,
             adaptive: spec.interval_or_default() == Interval::Adaptive,
@@ -70,8 +70,8 @@ impl Estimator {
         }
     }
 
-    /// A read has ended that was handled in the present state. The verdict, where it is time for a check.
-    pub(crate) fn add(&mut self, read: Sums, active: bool) -> Option<Verdict> {
+    /// Accounts for a read that the present state has handled. Returns the verdict, if a check is due.
+    pub(crate) fn add(&mut self, read: Sums, active: bool) -> Option<ActivationVerdict> {
         self.window.add(read);
         self.since_check += 1;
         let due = if active { self.interval } else { USUAL };
@@ -81,7 +81,7 @@ impl Estimator {
         self.since_check = 0;
         let (with_cache, without_cache, good) = if active { self.check_active() } else { self.check_inactive() };
         let active = if active { self.judge(good) } else { good };
-        Some(Verdict { with_cache, without_cache, good, active })
+        Some(ActivationVerdict { with_cache, without_cache, good, active })
     }
 
     /// Both sides of eq. 2.9, and whether it holds.
@@ -118,7 +118,7 @@ impl Estimator {
         (with, without, with <= without) // 2.9
     }
 
-    /// Sets the next interval. Whether the cache stays active.
+    /// Sets the next interval. Returns whether the cache stays active.
     fn judge(&mut self, good: bool) -> bool {
         if good {
             self.bad_row = 0;

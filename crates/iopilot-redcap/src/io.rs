@@ -1,11 +1,12 @@
-//! What passes between the cache and its body: requests in ([`iopilot_block::Arrival`]); parts, copies and completions out.
+//! The interface between the cache and its body: requests go in ([`iopilot_block::Arrival`]); parts, copies and completions
+//! come out.
 //!
-//! The handle of a request is the body's own number for it. It may be used again after [`Action::Done`].
+//! The handle of a request is the body's own number for it. The body may reuse it after [`RedcapAction::Done`].
 
 use crate::sums::scaled;
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
 
-/// The name of a [`Part`] until it is reported. Names are used again.
+/// Identifies a [`RequestPart`] until its end is reported. Ids are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartId(pub(crate) u32);
 
@@ -16,70 +17,70 @@ impl PartId {
     }
 }
 
-/// The name of a copy until it is reported. Names are used again.
+/// Identifies a copy until its end is reported. Ids are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyId(pub(crate) u32);
 
-/// Why a [`Part`] is sent.
+/// Why a [`RequestPart`] is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The original, unmodified: a write, a discard, a flush, or a read that the cache has no part in.
+    /// The original, unmodified: a write, a discard, a flush, or a read that bypasses the cache.
     Whole,
-    /// What a read asked for in one segment that is not in the cache.
+    /// The requested sectors of one segment that is not in the cache.
     Missed,
-    /// A whole segment: the original's sectors are for its buffer, the others for the frames.
+    /// A whole segment: the requested sectors go to the original's buffer, the others to the frames.
     Combined,
-    /// The rest of a segment, for the frames. It may be given up: see [`crate::Redcap::dropped`].
+    /// The rest of a segment, for the frames. The body may drop it: see [`crate::Redcap::dropped`].
     Prefetch,
-    /// Blocks that the segment does not hold, for the original's buffer. They are not stored.
+    /// Requested blocks that are holes in their segment, for the original's buffer. They are not stored.
     Hole,
 }
 
-/// One request to the disk.
+/// One request to the disk, for a part of an original or for a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Its name, to report its end with.
+pub struct RequestPart {
+    /// Its id, with which the body reports its end.
     pub id: PartId,
     /// Why it is sent.
     pub role: Role,
-    /// What to do.
+    /// The operation.
     pub op: Op,
     /// First sector.
     pub lba: Lba,
     /// Length.
     pub sectors: Sectors,
-    /// The original's hints; of a prefetch, those that say what is read, and [`Flags::READ_AHEAD`].
+    /// The original's flags. A prefetch has only those that say what is read, and [`Flags::READ_AHEAD`].
     pub flags: Flags,
     /// The task that issued the original.
     pub process: ProcessId,
     /// Its I/O priority.
     pub priority: IoPriority,
-    /// How the task depends on this part: on a prefetch it does not.
+    /// The original's criticality. A prefetch is time-noncritical.
     pub criticality: Criticality,
-    /// The CPU that the original was submitted on.
+    /// The CPU on which the original was submitted.
     pub cpu: u16,
     /// The handle of the original. A prefetch may outlive it.
     pub io: SourceHandle,
-    /// The segment slot whose frames get the data; `None` where all goes to (or comes from) the original's buffer.
+    /// The segment slot whose frames get the data. `None` if all data go to, or come from, the original's buffer.
     pub frames: Option<u32>,
 }
 
-/// What the body is to do.
+/// An instruction to the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Send a part to the disk, behind the parts before it. The parts of one call are one batch (a plug). Report its end
-    /// with [`crate::Redcap::served`], [`crate::Redcap::failed`] or [`crate::Redcap::dropped`].
-    Send(Part),
+pub enum RedcapAction {
+    /// Send a part to the disk, after all parts before it. The parts of one call are one batch (a plug). Report the end of the
+    /// part with [`crate::Redcap::served`], [`crate::Redcap::failed`] or [`crate::Redcap::dropped`].
+    Send(RequestPart),
     /// Copy sectors from a segment's frames to an original's buffer, then call [`crate::Redcap::copied`]. The frames do
-    /// not change before.
+    /// not change before that call.
     Copy {
-        /// The copy's name.
+        /// The copy's id.
         copy: CopyId,
         /// The handle of the original.
         io: SourceHandle,
         /// The segment slot to copy from.
         slot: u32,
-        /// First sector. The frames of a slot begin at the multiple of the segment's length that is at or before it.
+        /// First sector. The first frame of a slot holds the first sector of the disk segment.
         lba: Lba,
         /// Length.
         sectors: Sectors,
@@ -93,28 +94,28 @@ pub enum Action {
     },
 }
 
-/// When a part was where.
+/// The times of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
-    /// When it was handed to the scheduler.
+pub struct PartTimes {
+    /// When the part was inserted into the scheduler.
     pub inserted: Nanos,
-    /// When it was sent to the disk; of a part that was merged, when the merged request was.
+    /// When the part, or the request that it was merged into, was dispatched to the disk.
     pub dispatched: Nanos,
-    /// When the disk was done with it.
+    /// When the disk completed it.
     pub completed: Nanos,
-    /// Of a part that was merged, the length of the merged request: its time is divided by blocks. Zero where the part was
-    /// alone, or where that is unknown.
+    /// If the part was merged, the length of the merged request, whose time is divided by blocks. Zero if the part was
+    /// alone, or if that is unknown.
     pub merged: Sectors,
 }
 
-impl Served {
-    /// Blocks of a request at the disk that brought `blocks` of a part.
+impl PartTimes {
+    /// The blocks of the disk request that brought `blocks` of a part.
     pub(crate) const fn blocks(&self, blocks: u64) -> u64 {
         let merged = self.merged.0.div_ceil(8) as u64;
         if merged > blocks { merged } else { blocks }
     }
 
-    /// From dispatch to completion: what of it is for `blocks` of a part.
+    /// The share of the time from dispatch to completion that belongs to `blocks` of a part.
     pub(crate) fn time_of(&self, blocks: u64) -> Nanos {
         scaled(self.completed.since(self.dispatched), blocks, self.blocks(blocks).max(1))
     }

@@ -1,15 +1,16 @@
 //! REDCAP: a disk cache in RAM, below the page cache and above the I/O scheduler, that prefetches in disk order (GF 2, 3.3).
+//! GF is González-Férez' thesis of 2012; D20 is a decision where the thesis is open.
 //!
-//! The cache and the disk are divided into segments of the same size. A read that misses makes the cache read the rest of
-//! its disk segment; neighbours then find their blocks in RAM. What a reader asked for itself is not kept: the page cache
-//! has it. An algorithm measures whether that pays, and turns the cache off while it does not.
+//! The cache and the disk are divided into segments of the same size. On a miss, the cache prefetches the rest of the disk
+//! segment, so that later reads of its neighbours are hits. Requested blocks are not kept, because the page cache has them.
+//! An algorithm measures whether the cache saves time, and turns it off while it does not.
 //!
-//! [`Redcap`] is a pure policy. It has no thread, no clock and no data: a *body* owns the frames and the disk, and tells it
-//! the time. A simulator drives it in virtual time, a block-device server in real time.
+//! [`Redcap`] is a pure policy without thread, clock or data. A *body* owns the frames and the disk, and passes the time. A
+//! simulator drives it in virtual time, a block-device server in real time.
 //!
 //! ```
 //! use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
-//! use iopilot_redcap::{Action, Redcap, RedcapSpec, Role, Served};
+//! use iopilot_redcap::{RedcapAction, Redcap, RedcapSpec, Role, PartTimes};
 //!
 //! let spec = RedcapSpec::parse("64x128k,algorithm=always")?;
 //! let mut cache = Redcap::new(&spec, 1 << 20)?;
@@ -25,25 +26,25 @@
 //!     cpu: 0,
 //! };
 //!
-//! // A miss at the start of a segment: the original, and the rest of the segment behind it.
+//! // A miss at the start of a segment sends the original, then a prefetch of the rest of the segment.
 //! let mut out = Vec::new();
 //! cache.submit(&read(1, 0), Nanos(0), &mut out);
-//! let parts: Vec<_> = out.drain(..).filter_map(|a| if let Action::Send(part) = a { Some(part) } else { None }).collect();
+//! let parts: Vec<_> = out.drain(..).filter_map(|a| if let RedcapAction::Send(part) = a { Some(part) } else { None }).collect();
 //! assert_eq!(parts.iter().map(|part| (part.role, part.lba.0, part.sectors.0)).collect::<Vec<_>>(), [
 //!     (Role::Missed, 0, 8),
 //!     (Role::Prefetch, 8, 248),
 //! ]);
 //! for part in parts {
 //!     let (inserted, dispatched, completed) = (Nanos(0), Nanos(0), Nanos(1_000));
-//!     let served = Served { inserted, dispatched, completed, merged: Sectors(0) };
+//!     let served = PartTimes { inserted, dispatched, completed, merged: Sectors(0) };
 //!     cache.served(part.id, served, &mut out);
 //! }
-//! assert_eq!(out, [Action::Done { io: SourceHandle(1), failed: false }]);
+//! assert_eq!(out, [RedcapAction::Done { io: SourceHandle(1), failed: false }]);
 //!
-//! // The neighbour is copied.
+//! // A read of the neighbour is a hit: it is copied from the frames.
 //! out.clear();
 //! cache.submit(&read(2, 8), Nanos(2_000), &mut out);
-//! assert!(matches!(out[0], Action::Copy { io: SourceHandle(2), lba: Lba(8), sectors: Sectors(8), .. }));
+//! assert!(matches!(out[0], RedcapAction::Copy { io: SourceHandle(2), lba: Lba(8), sectors: Sectors(8), .. }));
 //! # Ok::<(), iopilot_block::InputError>(())
 //! ```
 
@@ -62,23 +63,23 @@ mod io;
 mod miss_times;
 mod records;
 mod redcap;
+mod reference_disk;
 mod regions;
 mod spec;
 mod state;
 mod sums;
 mod sweep;
-mod virtual_disk;
 
 #[cfg(test)]
 mod tests;
 
-pub use check::Check;
+pub use check::ActivationCheck;
 pub use choices::{Algorithm, Interval, Miss, Ratio};
 pub use contents::Contents;
-pub use counters::Counters;
-pub use geometry::Geometry;
-pub use io::{Action, CopyId, Part, PartId, Role, Served};
+pub use counters::CacheCounters;
+pub use geometry::CacheGeometry;
+pub use io::{CopyId, PartId, PartTimes, RedcapAction, RequestPart, Role};
 pub use redcap::Redcap;
+pub use reference_disk::{NoReferenceDisk, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 pub use spec::RedcapSpec;
-pub use state::State;
-pub use virtual_disk::{NoVirtualDisk, Virtual, VirtualDisk, VirtualDone};
+pub use state::CacheState;

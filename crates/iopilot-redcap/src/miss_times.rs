@@ -1,31 +1,31 @@
-//! [`MissTimes`]: how the disk's time for a miss divides between reader and prefetch.
+//! [`MissTimes`]: divides the disk's time for a miss between the reader and the prefetch.
 
-use crate::Served;
+use crate::PartTimes;
 use crate::sums::scaled;
 use iopilot_block::Nanos;
 
-/// A request at the disk, and what it brought of one miss.
+/// A disk request, and the blocks that it brought for one miss.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     dispatched: Nanos,
     completed: Nanos,
     blocks: u64,
-    /// Of the whole request: more, where parts of other reads were merged into it.
+    /// The blocks of the whole request, which is longer if parts of other reads were merged into it.
     all_blocks: u64,
 }
 
 impl Span {
-    const fn new(served: &Served, blocks: u64) -> Self {
-        let &Served { dispatched, completed, .. } = served;
+    const fn new(served: &PartTimes, blocks: u64) -> Self {
+        let &PartTimes { dispatched, completed, .. } = served;
         Self { dispatched, completed, blocks, all_blocks: served.blocks(blocks) }
     }
 
-    /// Whether both were one request at the disk.
+    /// Whether both were merged into one disk request.
     fn is_merged_with(&self, other: &Self) -> bool {
         (self.dispatched, self.completed) == (other.dispatched, other.completed)
     }
 
-    /// Takes in what the same request brought.
+    /// Adds the blocks that the same request brought.
     fn join(&mut self, other: &Self) {
         self.blocks += other.blocks;
         self.all_blocks = self.all_blocks.max(other.all_blocks).max(self.blocks);
@@ -34,7 +34,7 @@ impl Span {
 
 const MOST: usize = 4;
 
-/// When the parts of one miss were at the disk.
+/// The times of the parts of one miss at the disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MissTimes {
     requested: Option<Span>,
@@ -43,13 +43,13 @@ pub(crate) struct MissTimes {
 }
 
 impl MissTimes {
-    /// The requested blocks came.
-    pub(crate) const fn requested(&mut self, served: &Served, blocks: u64) {
+    /// The requested blocks have arrived.
+    pub(crate) const fn requested(&mut self, served: &PartTimes, blocks: u64) {
         self.requested = Some(Span::new(served, blocks));
     }
 
-    /// Prefetched blocks came.
-    pub(crate) fn prefetched(&mut self, served: &Served, blocks: u64) {
+    /// Prefetched blocks have arrived.
+    pub(crate) fn prefetched(&mut self, served: &PartTimes, blocks: u64) {
         let span = Span::new(served, blocks);
         if let Some(same) = self.prefetches[..self.len].iter_mut().find(|other| other.is_merged_with(&span)) {
             same.join(&span);
@@ -57,7 +57,7 @@ impl MissTimes {
             self.prefetches[self.len] = span;
             self.len += 1;
         } else {
-            // More than the usual sizes can give: what lies between counts as well.
+            // There are more prefetches than the usual sizes make: the time between this one and the last counts, too.
             let last = &mut self.prefetches[MOST - 1];
             last.dispatched = last.dispatched.min(span.dispatched);
             last.completed = last.completed.max(span.completed);
@@ -66,15 +66,15 @@ impl MissTimes {
         }
     }
 
-    /// The reader's time, and that of the prefetch.
+    /// The reader's time and the prefetch's time.
     ///
-    /// Unmerged, the reader's is all of its own request's, and the prefetch's what its requests take after that:
-    /// `max(0, completion - max(dispatch, end of those before))` of each. What others do at the disk between two of them does
-    /// not count.
+    /// If nothing was merged, the reader is charged the whole time of its own request. The prefetch is charged the time that
+    /// its requests take after that: `max(0, completion - max(dispatch, end of those before))` of each. Requests of others
+    /// that the disk serves in between do not count.
     ///
-    /// A merged request's time is divided by blocks among reads. Of what is this one's, the prefetch is charged `block_time` for
-    /// each block, or less: its reader would have had to wait for the arm and the medium without it, too. Divided by blocks,
-    /// nearly all of that would be the prefetch's, and `T_CMiss / B_CMiss`, which says what hits are worth, too small by as much.
+    /// The time of a merged request is divided among reads by blocks. Of this read's share, the prefetch is charged at most
+    /// `block_time` for each block, because the reader would have waited for the arm and the medium anyway. A division by blocks
+    /// would charge the prefetch nearly all of it, and `T_CMiss / B_CMiss`, which is the worth of a hit, would be too small.
     pub(crate) fn divided(&self, block_time: Nanos) -> (Nanos, Nanos) {
         let mut apart = self.prefetches;
         let apart = &mut apart[..self.len];
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
     use iopilot_block::Sectors;
 
-    fn served(dispatched: u64, completed: u64) -> Served {
+    fn served(dispatched: u64, completed: u64) -> PartTimes {
         let (dispatched, completed) = (Nanos(dispatched), Nanos(completed));
-        Served { inserted: Nanos::ZERO, dispatched, completed, merged: Sectors(0) }
+        PartTimes { inserted: Nanos::ZERO, dispatched, completed, merged: Sectors(0) }
     }
 
     fn divided(requested: (u64, u64, u64), prefetches: &[(u64, u64, u64)]) -> (u64, u64) {
@@ -124,19 +124,19 @@ mod tests {
     #[test]
     fn a_prefetch_is_charged_from_the_end_of_the_original() {
         assert_eq!(divided((100, 180, 1), &[(180, 200, 16), (200, 215, 15)]), (80, 35));
-        // The second was done first.
+        // The second one completed first.
         assert_eq!(divided((100, 180, 1), &[(200, 215, 15), (180, 200, 16)]), (80, 35));
         // Both were in the drive at once.
         assert_eq!(divided((100, 180, 1), &[(101, 200, 31)]), (80, 20));
-        // The disk was free in between.
+        // The disk was idle in between.
         assert_eq!(divided((100, 180, 1), &[(300, 320, 31)]), (80, 20));
-        // It came before the original.
+        // The prefetch completed before the original.
         assert_eq!(divided((100, 180, 1), &[(90, 120, 31)]), (80, 0));
         assert_eq!(divided((100, 180, 1), &[]), (80, 0));
     }
 
     #[test]
-    fn what_others_do_between_two_prefetches_is_not_charged() {
+    fn requests_of_others_between_two_prefetches_are_not_charged() {
         assert_eq!(divided((100, 180, 1), &[(180, 200, 16), (900, 915, 15)]), (80, 35));
     }
 
@@ -144,7 +144,7 @@ mod tests {
     fn parts_of_other_reads_in_a_merged_request_take_their_share() {
         let mut times = MissTimes::default();
         // 8 blocks of the reader, 8 and 16 of its prefetch in two requests, and 16 and 48 of others.
-        let merged = |dispatched, completed, blocks: u32| Served {
+        let merged = |dispatched, completed, blocks: u32| PartTimes {
             merged: Sectors(8 * blocks),
             ..served(dispatched, completed)
         };
@@ -157,9 +157,9 @@ mod tests {
     #[test]
     fn a_prefetch_in_the_same_request_is_charged_its_blocks() {
         assert_eq!(divided((100, 420, 8), &[(100, 420, 16), (100, 420, 8)]), (80, 240));
-        // Of 1000, 240 are for the 24 blocks; the arm's way is the reader's.
+        // Of 1000, 240 are for the 24 blocks; the reader is charged the seek.
         assert_eq!(divided((100, 1_100, 8), &[(100, 1_100, 24)]), (760, 240));
-        // Not more than by blocks.
+        // Never more than the share by blocks.
         assert_eq!(divided((100, 260, 8), &[(100, 260, 24)]), (40, 120));
         // Only the tail was merged.
         assert_eq!(divided((100, 420, 8), &[(100, 420, 24), (420, 450, 5)]), (80, 270));

@@ -1,7 +1,7 @@
-//! What the cache remembers of requests in flight.
+//! The records of requests in flight.
 
 use crate::Role;
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use crate::miss_times::MissTimes;
 use crate::sums::Sums;
 use iopilot_block::{Arrival, Nanos};
@@ -14,44 +14,44 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) enum Handling {
     /// A read through the cache.
     Cached,
-    /// A read that came while the cache was not in use.
+    /// A read that arrived while the cache was not in use.
     Inactive,
     /// Not measured: a write, a discard, a flush, a read beyond the end.
     Plain,
 }
 
-/// A request of the body's. It lives until its prefetches have ended.
+/// A request of the body. Its record lives until its prefetches have ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Original {
     pub(crate) io: Arrival,
     pub(crate) handling: Handling,
-    /// When the state last changed, as a count, at its arrival.
+    /// The number of changes of the state before its arrival.
     pub(crate) epoch: u32,
-    /// Partial reads, or the whole, that are not answered.
+    /// The number of partial reads (or of whole requests) that are not answered.
     pub(crate) unanswered: u32,
-    /// Those, and fetches with parts in flight.
+    /// The number of those, and of fetches with parts in flight.
     pub(crate) unended: u32,
     pub(crate) failed: bool,
-    /// What was measured of it.
+    /// The blocks and times that were measured.
     pub(crate) sums: Sums,
-    /// Its interval of a comparison of worlds.
+    /// Its interval of the comparison with the reference disk.
     pub(crate) batch: u32,
-    /// Its disk time by the virtual disk's model (eq. 3.1).
+    /// Its disk time by the reference disk's model (eq. 3.1).
     pub(crate) model_time: Nanos,
 }
 
-/// The part of a read that is in one segment (GF 2.3.2: a partial request).
+/// The part of a read within one segment (GF 2.3.2: a partial request).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Partial {
     pub(crate) original: u32,
-    /// The segment; [`NONE`] where the cache has none for it.
+    /// The segment's slot; [`NONE`] if the cache has no segment for it.
     pub(crate) slot: u32,
-    /// Its sectors: the first, and the one behind the last.
+    /// Its sectors: the first, and the one after the last.
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Blocks to copy from the segment.
-    pub(crate) todo: Blocks,
-    /// Parts that it waits for.
+    /// The blocks to copy from the segment.
+    pub(crate) todo: SegmentBlocks,
+    /// The number of parts that it waits for.
     pub(crate) reads: u32,
     pub(crate) copies: u32,
     pub(crate) waiting: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Partial {
 
 impl Partial {
     pub(crate) const fn new(original: u32, slot: u32, (from, to): (u64, u64)) -> Self {
-        let (todo, since) = (Blocks::NONE, Nanos::ZERO);
+        let (todo, since) = (SegmentBlocks::NONE, Nanos::ZERO);
         Self { original, slot, from, to, todo, reads: 0, copies: 0, waiting: false, pinned: false, since }
     }
 
@@ -71,11 +71,11 @@ impl Partial {
     }
 }
 
-/// A miss whose segment is being read. It lives until all its parts have ended.
+/// A miss whose segment is being read. Its record lives until all its parts have ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fetch {
     pub(crate) original: u32,
-    /// Parts in flight.
+    /// The number of parts in flight.
     pub(crate) left: u32,
     pub(crate) times: MissTimes,
 }
@@ -88,18 +88,18 @@ pub(crate) struct PartRecord {
     pub(crate) partial: u32,
     pub(crate) fetch: u32,
     pub(crate) slot: u32,
-    /// Requested blocks that it brings.
+    /// The number of requested blocks in it.
     pub(crate) asked: u64,
-    /// Blocks that it brings for the frames.
-    pub(crate) stored: Blocks,
+    /// The blocks in it that go to the frames.
+    pub(crate) stored: SegmentBlocks,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
 
 impl PartRecord {
-    /// A part that belongs to nothing but an original.
+    /// A part that belongs to an original, and to no partial read or fetch.
     pub(crate) const fn new(role: Role, original: u32, (from, to): (u64, u64)) -> Self {
-        let (asked, stored) = (0, Blocks::NONE);
+        let (asked, stored) = (0, SegmentBlocks::NONE);
         Self { role, original, partial: NONE, fetch: NONE, slot: NONE, asked, stored, from, to }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Redcap`]: the cache itself.
+//! [`Redcap`]: the policy of the cache.
 
 mod activity;
 mod complete;
@@ -15,96 +15,96 @@ use crate::ada::Ada;
 use crate::block_time::BlockTime;
 use crate::check::Checks;
 use crate::directory::Directory;
-use crate::geometry::Layout;
+use crate::geometry::SegmentLayout;
 use crate::records::{Fetch, Handling, Original, PartRecord, Partial};
-use crate::regions::Regions;
+use crate::regions::OffRegions;
 use crate::sums::Sums;
 use crate::{
-    Action, Algorithm, Check, Counters, Geometry, Miss, NoVirtualDisk, Part, PartId, RedcapSpec, Role, State,
-    VirtualDisk,
+    ActivationCheck, Algorithm, CacheCounters, CacheGeometry, CacheState, Miss, NoReferenceDisk, PartId, RedcapAction,
+    RedcapSpec, ReferenceDisk, RequestPart, Role,
 };
 use iopilot_block::{Arrival, Criticality, Flags, InputError, Links, Nanos, Op, Sectors, Slab};
 use std::collections::VecDeque;
 
 /// A disk cache in RAM with prefetching in disk order (GF 2.3, 3.3), as a pure policy: it holds no data, and has no clock.
 ///
-/// The body hands it requests, does the [`Action`]s that it adds to `out`, in order, and reports their ends. The body keeps
-/// the frames: one segment of bytes for each slot. Each operation is O(1) for each partial request, and allocates nothing
-/// in the steady state.
+/// The body submits requests, carries out the [`RedcapAction`]s in `out`, in order, and reports their ends. The body owns the
+/// frames: one segment of bytes for each slot. Each operation is O(1) for each partial request, and allocates nothing in the
+/// steady state.
 #[derive(Clone, Debug)]
-pub struct Redcap<V = NoVirtualDisk> {
-    geometry: Geometry,
-    layout: Layout,
+pub struct Redcap<V = NoReferenceDisk> {
+    geometry: CacheGeometry,
+    layout: SegmentLayout,
     miss: Miss,
     strict: bool,
     max_sectors: u64,
     cache: Directory,
-    /// The simulated directory of an inactive cache; unused by algorithms that simulate none.
+    /// The simulated directory of an inactive cache. Some algorithms do not use it.
     simulated: Directory,
-    regions: Regions,
+    regions: OffRegions,
     originals: Slab<Original>,
     partials: Slab<Partial>,
     fetches: Slab<Fetch>,
     parts: Slab<PartRecord>,
-    /// Lists of partial reads that wait, one a segment.
+    /// The lists of waiting partial reads, one for each segment.
     waiters: Links<u32>,
-    state: State,
-    /// Counts changes of the state.
+    state: CacheState,
+    /// The number of changes of the state.
     epoch: u32,
-    /// Originals of the state before that are in flight, while pending.
+    /// While pending, the number of originals in flight that the state before has handled.
     awaited: usize,
-    /// Reads through the cache that are in flight, their prefetches included.
+    /// The number of reads through the cache that are in flight, or whose prefetches are.
     cached: usize,
-    /// A change of geometry that waits for them.
+    /// A change of geometry that is pending until there are none of them.
     rebuild: Option<Rebuild>,
-    /// Reads that have ended.
+    /// The number of reads that have ended.
     ended_reads: u64,
     block_time: BlockTime,
     ada: Ada<V>,
-    counters: Counters,
+    counters: CacheCounters,
     checks: Checks,
 }
 
 impl Redcap {
-    /// An empty cache above a disk of `capacity` sectors. It is active, but for the algorithm `never`.
+    /// An empty cache above a disk of `capacity` sectors. It is active unless the algorithm is `never`.
     ///
     /// # Errors
-    /// Where a number of the specification is out of range, or the algorithm needs a virtual disk.
+    /// If a number of the specification is out of range, or the algorithm needs a reference disk.
     pub fn new(spec: &RedcapSpec, capacity: u64) -> Result<Self, InputError> {
-        if spec.algorithm.needs_virtual_disk() {
+        if spec.algorithm.needs_reference_disk() {
             let got = spec.algorithm.name();
             return Err(InputError::new(
                 "redcap: algorithm",
                 got,
-                "one that needs no virtual disk: there is none here",
+                "one that needs no reference disk: there is none here",
             ));
         }
-        Self::with_virtual_disk(spec, capacity, NoVirtualDisk)
+        Self::with_reference_disk(spec, capacity, NoReferenceDisk)
     }
 }
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// As [`Redcap::new`], for the algorithms that need a virtual disk.
+impl<V: ReferenceDisk> Redcap<V> {
+    /// As [`Redcap::new`], for the algorithms that need a reference disk.
     ///
     /// # Errors
-    /// Where a number of the specification is out of range.
-    pub fn with_virtual_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
+    /// If a number of the specification is out of range.
+    pub fn with_reference_disk(spec: &RedcapSpec, capacity: u64, disk: V) -> Result<Self, InputError> {
         spec.check()?;
         Ok(Self {
             geometry: spec.geometry,
-            layout: Layout::new(spec.geometry, capacity),
+            layout: SegmentLayout::new(spec.geometry, capacity),
             miss: spec.miss_or_default(),
             strict: spec.strict,
             max_sectors: u64::from(spec.max_sectors) / 8 * 8,
             cache: Directory::new(spec.geometry.segments),
             simulated: Directory::new(spec.geometry.segments),
-            regions: Regions::default(),
+            regions: OffRegions::default(),
             originals: Slab::new(),
             partials: Slab::new(),
             fetches: Slab::new(),
             parts: Slab::new(),
             waiters: Links::new(),
-            state: State::main(spec.algorithm != Algorithm::Never),
+            state: CacheState::main(spec.algorithm != Algorithm::Never),
             epoch: 0,
             awaited: 0,
             cached: 0,
@@ -112,13 +112,13 @@ impl<V: VirtualDisk> Redcap<V> {
             ended_reads: 0,
             block_time: BlockTime::default(),
             ada: Ada::new(spec, disk),
-            counters: Counters::default(),
+            counters: CacheCounters::default(),
             checks: Checks::default(),
         })
     }
 
     /// Takes a request.
-    pub fn submit(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<Action>) {
+    pub fn submit(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<RedcapAction>) {
         self.advance(now, out);
         let (from, to) = (io.lba.0, io.lba.0.saturating_add(u64::from(io.sectors.0)));
         let inside = from < to && to <= self.layout.capacity();
@@ -138,56 +138,56 @@ impl<V: VirtualDisk> Redcap<V> {
         self.send(PartRecord::new(Role::Whole, original, (from, to)), out);
     }
 
-    /// When [`Redcap::advance`] is next needed: only with a virtual disk.
+    /// The time of the next call of [`Redcap::advance`]; `None` without a reference disk.
     pub fn next_event(&self) -> Option<Nanos> {
         self.ada.next_event()
     }
 
-    /// Runs the virtual disk to `now`.
-    pub fn advance(&mut self, now: Nanos, out: &mut Vec<Action>) {
+    /// Runs the reference disk to `now`.
+    pub fn advance(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
         let verdict = self.ada.advance(now, self.state);
         self.follow(verdict, now, out);
     }
 
-    /// The virtual disk, to teach it; `None` where the algorithm has none.
-    pub fn virtual_disk(&mut self) -> Option<&mut V> {
+    /// The reference disk, so that it can learn; `None` if the algorithm has none.
+    pub fn reference_disk(&mut self) -> Option<&mut V> {
         self.ada.comparison().map(|comparison| comparison.disk())
     }
 
     /// The state.
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> CacheState {
         self.state
     }
 
-    /// What the cache did so far.
-    pub const fn counters(&self) -> &Counters {
+    /// What the cache has done so far.
+    pub const fn counters(&self) -> &CacheCounters {
         &self.counters
     }
 
     /// The latest checks of the algorithm, the oldest first: up to 4096.
-    pub const fn checks(&self) -> &VecDeque<Check> {
+    pub const fn checks(&self) -> &VecDeque<ActivationCheck> {
         self.checks.all()
     }
 
-    /// How many segments are in use.
+    /// The number of segments in use.
     pub fn segments(&self) -> u32 {
         self.cache.len()
     }
 
-    /// Makes the cache hold at most so many segments, at least one: less than the specification says, where memory is short.
-    /// The least recently used ones leave, busy ones when they are not busy any more.
+    /// Limits the number of segments, to one at least, where memory is short. Evicts the least recently used ones beyond that;
+    /// busy ones are evicted when they are no longer busy.
     pub fn set_limit(&mut self, segments: u32) {
         self.cache.set_limit(segments);
         self.simulated.set_limit(segments);
         self.counters.evictions = self.cache.evictions();
     }
 
-    /// Whether a slot holds a segment. The frames of one that does not need no memory.
+    /// Whether a slot holds a segment. If not, its frames need no memory.
     pub fn is_slot_used(&self, slot: u32) -> bool {
         slot < self.cache.slots() && self.cache.get(slot).is_present()
     }
 
-    /// How many originals have not ended: those not done, and those whose prefetch is in flight.
+    /// The number of originals that are not done, or whose prefetch is in flight.
     pub fn in_flight(&self) -> usize {
         self.originals.len()
     }
@@ -208,7 +208,7 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Sends a part of an original.
-    fn send(&mut self, record: PartRecord, out: &mut Vec<Action>) {
+    fn send(&mut self, record: PartRecord, out: &mut Vec<RedcapAction>) {
         let &Arrival { handle, op, lba, sectors, flags, process, priority, criticality, cpu } =
             &self.originals[record.original].io;
         let extent = match record.role {
@@ -222,7 +222,7 @@ impl<V: VirtualDisk> Redcap<V> {
         let frames = matches!(record.role, Role::Prefetch | Role::Combined).then_some(record.slot);
         let (role, id) = (record.role, PartId(self.parts.insert(record)));
         let (lba, sectors): (_, Sectors) = extent;
-        out.push(Action::Send(Part {
+        out.push(RedcapAction::Send(RequestPart {
             id,
             role,
             op,
@@ -239,5 +239,5 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 }
 
-/// The hints of an original that hold for its prefetch.
+/// The flags of an original that its prefetch keeps.
 const PREFETCH_KEEPS: Flags = Flags::META.union(Flags::IDLE);

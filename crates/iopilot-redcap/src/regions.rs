@@ -1,15 +1,15 @@
-//! [`Regions`]: stretches of the disk that the cache leaves alone.
+//! [`OffRegions`]: ranges of the disk that bypass the cache.
 
 use std::ops::Range;
 
-/// Stretches of disk segments that are off. All are on at first. Looking one up is O(log n).
+/// Ranges of disk segments for which the cache is off. It is on for all at first. A lookup is O(log n).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Regions {
-    /// Sorted; neither empty nor touching each other.
+pub(crate) struct OffRegions {
+    /// Sorted, not empty, not overlapping and not adjacent.
     off: Vec<Range<u64>>,
 }
 
-impl Regions {
+impl OffRegions {
     pub(crate) fn is_off(&self, number: u64) -> bool {
         // The usual case costs one comparison.
         !self.off.is_empty() && {
@@ -26,12 +26,12 @@ impl Regions {
         }
     }
 
-    /// How many of the first `segments` segments are off. O(n).
+    /// The number of the first `segments` segments that are off. O(n).
     pub(crate) fn count_off(&self, segments: u64) -> u64 {
         self.off.iter().map(|range| range.end.min(segments).saturating_sub(range.start)).sum()
     }
 
-    /// The stretches that are off, in order.
+    /// The ranges that are off, in order.
     pub(crate) fn off(&self) -> &[Range<u64>] {
         &self.off
     }
@@ -59,7 +59,7 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_a_flag_for_each_segment(steps in prop::collection::vec((0u64..40, 0u64..12, any::<bool>()), 1..60)) {
-            let mut regions = Regions::default();
+            let mut regions = OffRegions::default();
             let mut off = [false; 64];
             for (start, len, on) in steps {
                 regions.set(start..start + len, on);

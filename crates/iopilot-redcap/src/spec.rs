@@ -1,25 +1,25 @@
-//! [`RedcapSpec`]: a cache as it is written on a command line or in a machine description.
+//! [`RedcapSpec`]: the settings of a cache, as on the command line or in a machine description.
 
 use crate::choices::unknown;
-use crate::{Algorithm, Geometry, Interval, Miss, Ratio};
+use crate::{Algorithm, CacheGeometry, Interval, Miss, Ratio};
 use iopilot_block::InputError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A cache, as in `64x128k,algorithm=v2,miss=split` or the table `[redcap]` of a machine.
+/// The settings of a cache, as in `64x128k,algorithm=v2,miss=split` or in the table `[redcap]` of a machine.
 ///
-/// What is `None` depends on the algorithm.
+/// The value of an option that is `None` depends on the algorithm, unless said otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedcapSpec {
-    /// The segments.
-    pub geometry: Geometry,
-    /// What turns it on and off.
+    /// The number and size of the segments.
+    pub geometry: CacheGeometry,
+    /// The algorithm that turns the cache on and off.
     pub algorithm: Algorithm,
-    /// How misses go to the disk. `None`: combined for `vd` and `vd-literal`, else split.
+    /// How misses go to the disk. `None`: combined for `vd` and `vd-all-blocks`, else split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub miss: Option<Miss>,
-    /// Whether blocks leave the cache once they were copied out of it. The thesis keeps them.
+    /// Whether a block is dropped after a hit. The thesis keeps it.
     pub strict: bool,
     /// The check interval. `None`: fixed for `v0`, adaptive for `v1` and `v2`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,27 +27,28 @@ pub struct RedcapSpec {
     /// Whether eq. 2.5 has the terms of the last inactive period. `None`: not for `v0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carry: Option<bool>,
-    /// What is compared. `None`: sums for `vd`, each for `vd-literal`.
+    /// The ratio that is compared. `None`: sums for `vd`, each for `vd-all-blocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
-    /// The longest prefetch in sectors of 512 bytes: a longer one is split.
+    /// The longest prefetch in sectors of 512 bytes; a longer one is split.
     pub max_sectors: u32,
-    /// Into how many groups of adjacent segments `rig` divides the disk, to turn each on or off. One or none: it does not.
+    /// The number of groups of adjacent segments into which `adaptive` divides the disk, to turn the cache on or off for each.
+    /// With 0 or 1 it does not divide the disk.
     pub regions: u32,
-    /// Whether `rig` may give the cache other segments, where that surely saves time.
+    /// Whether `adaptive` may change the number and size of the segments, where that surely saves time.
     pub resize: bool,
-    /// The size that `rig` may let the cache grow to, in MiB. `None`: it does not grow.
+    /// The size to which `adaptive` may let the cache grow, in MiB. `None`: it does not grow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cap: Option<u32>,
-    /// What copying costs before any copy was measured, in microseconds per KiB.
+    /// The cost of copying, in microseconds per KiB, until a copy is measured.
     pub copy_us_per_kib: f64,
 }
 
 impl Default for RedcapSpec {
     fn default() -> Self {
         Self {
-            geometry: Geometry::default(),
-            algorithm: Algorithm::Rig,
+            geometry: CacheGeometry::default(),
+            algorithm: Algorithm::Adaptive,
             miss: None,
             strict: false,
             interval: None,
@@ -55,7 +56,7 @@ impl Default for RedcapSpec {
             ratio: None,
             // 128 KiB, the longest request of the kernels of the thesis.
             max_sectors: 256,
-            // 8 GB of a disk of 500 GB: files that are read alike lie nearer to each other than that.
+            // 8 GB on a disk of 500 GB. Files with the same access pattern lie nearer to each other than that.
             regions: 64,
             resize: true,
             cap: None,
@@ -80,20 +81,20 @@ const KEYS: [&str; 12] = [
     "copy_us_per_kib",
 ];
 
-/// Most groups that the disk is divided into.
+/// The largest number of groups.
 const MOST_REGIONS: u32 = 4096;
 
 impl RedcapSpec {
     /// Reads `[GEOMETRY][,KEY=VALUE]…`.
     ///
     /// # Errors
-    /// Names the unknown key or the value that is not accepted, with the nearest that is.
+    /// Names the unknown key or the value that is not accepted, with the nearest accepted one.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let mut spec = Self::default();
         for (i, part) in text.split(',').enumerate() {
             match part.split_once('=') {
                 Some((key, value)) => spec.set(key.trim(), value.trim())?,
-                None if i == 0 => spec.geometry = Geometry::parse(part)?,
+                None if i == 0 => spec.geometry = CacheGeometry::parse(part)?,
                 None => return Err(InputError::new("redcap", part, "KEY=VALUE")),
             }
         }
@@ -104,7 +105,7 @@ impl RedcapSpec {
     fn set(&mut self, key: &str, value: &str) -> Result<(), InputError> {
         let number = |_| InputError::new(format!("redcap: {key}"), value, "a number");
         match key {
-            "geometry" => self.geometry = Geometry::parse(value)?,
+            "geometry" => self.geometry = CacheGeometry::parse(value)?,
             "algorithm" => self.algorithm = Algorithm::parse(key, value)?,
             "miss" => self.miss = Some(Miss::parse(key, value)?),
             "strict" => self.strict = on_or_off(key, value)?,
@@ -130,10 +131,10 @@ impl RedcapSpec {
         Ok(())
     }
 
-    /// Whether the numbers make sense.
+    /// Checks that all numbers are within their ranges.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the one that is not.
     pub fn check(&self) -> Result<(), InputError> {
         self.geometry.check()?;
         if self.max_sectors < 8 {
@@ -155,29 +156,29 @@ impl RedcapSpec {
         Ok(())
     }
 
-    /// The data that the cache may hold at most, in bytes.
+    /// The largest size of the cache's data, in bytes.
     pub fn most_bytes(&self) -> u64 {
         self.cap.map_or(self.geometry.bytes(), |cap| u64::from(cap) << 20)
     }
 
-    /// How misses go to the disk.
+    /// How misses go to the disk, given or by default.
     pub fn miss_or_default(&self) -> Miss {
-        self.miss.unwrap_or(if self.algorithm.needs_virtual_disk() { Miss::Combined } else { Miss::Split })
+        self.miss.unwrap_or(if self.algorithm.needs_reference_disk() { Miss::Combined } else { Miss::Split })
     }
 
-    /// The check interval.
-    pub fn interval_or_default(&self) -> Interval {
+    /// The check interval, given or by default.
+    pub(crate) fn interval_or_default(&self) -> Interval {
         self.interval.unwrap_or(if self.algorithm == Algorithm::V0 { Interval::Fixed } else { Interval::Adaptive })
     }
 
-    /// Whether eq. 2.5 has the terms of the last inactive period.
-    pub fn carry_or_default(&self) -> bool {
+    /// Whether eq. 2.5 has the terms of the last inactive period, given or by default.
+    pub(crate) fn carry_or_default(&self) -> bool {
         self.carry.unwrap_or(self.algorithm != Algorithm::V0)
     }
 
-    /// What is compared.
-    pub fn ratio_or_default(&self) -> Ratio {
-        self.ratio.unwrap_or(if self.algorithm == Algorithm::VdLiteral { Ratio::Each } else { Ratio::Sums })
+    /// The ratio that is compared, given or by default.
+    pub(crate) fn ratio_or_default(&self) -> Ratio {
+        self.ratio.unwrap_or(if self.algorithm == Algorithm::VdAllBlocks { Ratio::Each } else { Ratio::Sums })
     }
 }
 
@@ -190,7 +191,7 @@ fn on_or_off(key: &str, value: &str) -> Result<bool, InputError> {
 }
 
 impl fmt::Display for RedcapSpec {
-    /// What differs from the defaults, as [`RedcapSpec::parse`] reads it.
+    /// The settings that differ from the defaults, as [`RedcapSpec::parse`] reads them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = Self::default();
         let on = |on: bool| if on { "on" } else { "off" };
@@ -248,7 +249,7 @@ mod tests {
     fn defaults_depend_on_the_algorithm() {
         let of = |algorithm| RedcapSpec { algorithm, ..RedcapSpec::default() };
         for &algorithm in Algorithm::ALL {
-            let combined = matches!(algorithm, Algorithm::Vd | Algorithm::VdLiteral);
+            let combined = matches!(algorithm, Algorithm::Vd | Algorithm::VdAllBlocks);
             assert_eq!(of(algorithm).miss_or_default() == Miss::Combined, combined);
         }
         let v0 = of(Algorithm::V0);
@@ -283,9 +284,9 @@ mod tests {
 
     #[test]
     fn a_table_of_a_machine_has_the_same_keys() {
-        let text = "geometry = \"512x128k\"\nalgorithm = \"vd-literal\"\nmiss = \"split\"\ncarry = false\n";
+        let text = "geometry = \"512x128k\"\nalgorithm = \"vd-all-blocks\"\nmiss = \"split\"\ncarry = false\n";
         let spec: RedcapSpec = parse_toml(text, "m.toml").unwrap();
-        assert_eq!(spec, RedcapSpec::parse("512x128k,algorithm=vd-literal,miss=split,carry=off").unwrap());
+        assert_eq!(spec, RedcapSpec::parse("512x128k,algorithm=vd-all-blocks,miss=split,carry=off").unwrap());
         let e = parse_toml::<RedcapSpec>("algoritm = \"v1\"\n", "m.toml").unwrap_err().to_string();
         assert!(e.contains("did you mean `algorithm`?"), "{e}");
         let e = parse_toml::<RedcapSpec>("algorithm = \"v9\"\n", "m.toml").unwrap_err().to_string();
@@ -294,9 +295,18 @@ mod tests {
         assert!(e.starts_with("m.toml:1: geometry: got \"64x16k\"") && e.contains("32k, 64k"), "{e}");
     }
 
+    #[test]
+    fn former_names_of_algorithms_are_read() {
+        for (former, name) in [("rig", "adaptive"), ("vd-literal", "vd-all-blocks")] {
+            let spec = RedcapSpec::parse(&format!("64x128k,algorithm={former}")).unwrap();
+            assert_eq!(spec.algorithm.name(), name);
+            assert_eq!(parse_toml::<RedcapSpec>(&format!("algorithm = \"{former}\"\n"), "m.toml"), Ok(spec));
+        }
+    }
+
     fn specs() -> impl Strategy<Value = RedcapSpec> {
         let geometry =
-            (1u32..1000, 3u32..=6).prop_map(|(segments, log)| Geometry { segments, segment_blocks: 1 << log });
+            (1u32..1000, 3u32..=6).prop_map(|(segments, log)| CacheGeometry { segments, segment_blocks: 1 << log });
         let choices = (
             select(Algorithm::ALL),
             option::of(select(Miss::ALL)),
@@ -333,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_displayed_is_read_again(spec in specs()) {
+        fn a_displayed_spec_is_read_back(spec in specs()) {
             prop_assert_eq!(RedcapSpec::parse(&spec.to_string()), Ok(spec));
         }
 

@@ -1,30 +1,30 @@
-//! [`State`]: whether the cache is in use, or about to be.
+//! [`CacheState`]: whether the cache is active, or becoming so.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The states of GF 2.3.3. New requests are handled as in the main state that a pending state leads to.
+/// The states of GF 2.3.3. In a pending state, new requests are handled as in the main state that follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CacheState {
     /// Reads go through the cache.
     Active,
-    /// As inactive; requests from before are still in flight.
+    /// As inactive, but requests of the active state are still in flight.
     PendingInactive,
-    /// Requests go to the disk as they are.
+    /// Requests go to the disk unmodified.
     Inactive,
-    /// As active; requests from before are still in flight.
+    /// As active, but requests of the inactive state are still in flight.
     PendingActive,
 }
 
-impl State {
+impl CacheState {
     /// Whether new reads go through the cache.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Active | Self::PendingActive)
     }
 
     /// Whether requests of the state before are still in flight.
-    pub const fn is_pending(self) -> bool {
+    pub(crate) const fn is_pending(self) -> bool {
         matches!(self, Self::PendingActive | Self::PendingInactive)
     }
 
@@ -37,7 +37,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for CacheState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Active => "active",

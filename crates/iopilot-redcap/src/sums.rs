@@ -1,4 +1,4 @@
-//! [`Sums`]: what is measured of reads (GF 2.3.3), and [`Window`]: over the last hundred of them.
+//! [`Sums`]: the measured blocks and times of reads (GF 2.3.3), and [`RecentSums`]: the sums over the last 100 reads.
 
 use iopilot_block::Nanos;
 
@@ -19,7 +19,7 @@ pub(crate) struct Sums {
     pub(crate) prefetch_blocks: u64,
     /// `T_Prefetched`: time to read them.
     pub(crate) prefetch_time: Nanos,
-    /// `T_Disk_CHit` as measured while inactive: time of the disk for blocks that would have hit.
+    /// `T_Disk_CHit`, measured while inactive: the disk's time for blocks that would have been hits.
     pub(crate) disk_hit_time: Nanos,
 }
 
@@ -37,19 +37,19 @@ impl Sums {
     }
 }
 
-/// Reads that the sums are over.
+/// The number of reads in [`RecentSums`].
 const WINDOW: usize = 100;
 
-/// The sums of the last 100 reads. O(1) for each.
+/// The sums over the last 100 reads. O(1) for each read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct RecentSums {
     ring: Vec<Sums>,
-    /// Where the oldest is, once there are 100.
+    /// The index of the oldest read, once there are 100.
     oldest: usize,
     total: Sums,
 }
 
-impl Window {
+impl RecentSums {
     pub(crate) fn add(&mut self, read: Sums) {
         self.total.combine(&read, |a, b| a + b);
         if self.ring.len() < WINDOW {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_window_is_of_the_last_hundred() {
-        let mut window = Window::default();
+        let mut window = RecentSums::default();
         let read = |n: u64| Sums { hit_blocks: n, miss_time: Nanos(10 * n), ..Sums::default() };
         for n in 1..=250 {
             window.add(read(n));

@@ -1,18 +1,18 @@
-//! [`Sweep`]: the segments of a directory in a range of numbers.
+//! [`SegmentSweep`]: iterates over the segments of a directory in a range of numbers.
 
 use crate::directory::Directory;
 use std::ops::RangeInclusive;
 
-/// Goes over the segments of a directory whose numbers are in a range: by number, or where the range is longer than the
-/// directory, by slot. The directory may lose segments on the way.
+/// Iterates over the segments of a directory whose numbers are in a range: by number, or by slot if the range is longer than
+/// the directory. Segments may be removed from the directory during the iteration.
 #[derive(Clone, Debug)]
-pub(crate) struct Sweep {
+pub(crate) struct SegmentSweep {
     numbers: RangeInclusive<u64>,
-    /// The slot to look at next, if by slot.
+    /// The next slot, if the iteration is by slot.
     slot: Option<u32>,
 }
 
-impl Sweep {
+impl SegmentSweep {
     pub(crate) fn new(directory: &Directory, numbers: RangeInclusive<u64>) -> Self {
         let by_slot = numbers.end().saturating_sub(*numbers.start()) >= u64::from(directory.slots());
         Self { numbers, slot: by_slot.then_some(0) }
@@ -39,7 +39,7 @@ mod tests {
         for number in [5, 9, 7] {
             directory.allocate(number);
         }
-        let mut sweep = Sweep::new(&directory, numbers);
+        let mut sweep = SegmentSweep::new(&directory, numbers);
         std::iter::from_fn(|| sweep.next(&directory)).map(|slot| directory.number(slot)).collect()
     }
 

@@ -1,4 +1,4 @@
-//! What the source says of the cache, and what must hold whatever happens.
+//! Tests of the cache: the claims of the thesis, and invariants under random events.
 
 mod bench;
 mod body;

@@ -1,7 +1,7 @@
 //! In the steady state, a request allocates nothing.
 
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
-use iopilot_redcap::{Action, Redcap, RedcapSpec, Served};
+use iopilot_redcap::{PartTimes, Redcap, RedcapAction, RedcapSpec};
 use rand::{Rng, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,13 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Reads and writes at random, each done before the next.
-fn run(cache: &mut Redcap, requests: u64, rng: &mut rand_pcg::Pcg64Mcg, buffers: &mut [Vec<Action>; 2], now: &mut u64) {
+fn run(
+    cache: &mut Redcap,
+    requests: u64,
+    rng: &mut rand_pcg::Pcg64Mcg,
+    buffers: &mut [Vec<RedcapAction>; 2],
+    now: &mut u64,
+) {
     let [out, again] = buffers;
     for handle in 0..requests {
         let op = if rng.random_range(0..8) == 0 { Op::Write } else { Op::Read };
@@ -49,13 +55,13 @@ fn run(cache: &mut Redcap, requests: u64, rng: &mut rand_pcg::Pcg64Mcg, buffers:
             std::mem::swap(out, again);
             for action in again.drain(..) {
                 match action {
-                    Action::Send(part) => {
+                    RedcapAction::Send(part) => {
                         let (dispatched, completed) = (Nanos(*now), Nanos(*now + 500));
-                        let times = Served { inserted: dispatched, dispatched, completed, merged: Sectors(0) };
+                        let times = PartTimes { inserted: dispatched, dispatched, completed, merged: Sectors(0) };
                         cache.served(part.id, times, out);
                     }
-                    Action::Copy { copy, .. } => cache.copied(copy, Nanos(*now), out),
-                    Action::Done { .. } => {}
+                    RedcapAction::Copy { copy, .. } => cache.copied(copy, Nanos(*now), out),
+                    RedcapAction::Done { .. } => {}
                 }
             }
         }

@@ -47,7 +47,7 @@ fn open_random(c: &mut Criterion) {
     group.finish();
 }
 
-/// 128 requests always queued on a 10,000 rpm disk: what choosing by position costs, the simulation included.
+/// The cost of choosing by position, with the simulation: 128 requests are always queued on a 10,000 rpm disk.
 fn closed_positional(c: &mut Criterion) {
     let disk = load_disk("savvio-10k4-600g").and_then(|d| d.build()).expect("the catalogue has it");
     let records = random_load(&disk, Nanos::ZERO);

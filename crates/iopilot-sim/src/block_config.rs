@@ -1,4 +1,4 @@
-//! [`BlockConfig`]: the block layer's settings, and what they become for a scheduler's lineage.
+//! [`BlockConfig`]: the block layer's settings, and how they resolve for a scheduler and a device.
 
 use crate::cpu_overheads::CpuOverheads;
 use crate::plug::Plugging;
@@ -15,80 +15,82 @@ const WBT_OTHERS: u32 = 2_000;
 /// `ATA_MAX_QUEUE`.
 const SATA_TAGS: u32 = 32;
 
-/// The block layer's settings, named as in `/sys/block/*/queue`. What is not set takes the kernel's default for the
-/// scheduler's lineage: 2.6.24 for the classic and 2.6 schedulers, 6.x for the others.
+/// The block layer's settings, named as in `/sys/block/*/queue`. A setting that is not given has the kernel's default for
+/// the scheduler's lineage: 2.6.24 for the classic and 2.6 schedulers, 6.x for the others.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BlockConfig {
-    /// Hardware queues, among which the CPUs are divided. As many as the device has and there are CPUs for: 1 for SATA and
-    /// SAS, one for each CPU for NVMe. Linux 2.6 has one.
+    /// The number of hardware queues, among which the CPUs are divided. Default: as many as the device has, and at most one
+    /// for each CPU: 1 for SATA and SAS, one for each CPU for NVMe. Linux 2.6 has one.
     pub nr_hw_queues: Option<u16>,
-    /// Requests that may be queued, for each hardware queue. 2.6: 128 reads and 128 writes. 6.x: twice the adapter's tags, 256 at most. `none`
-    /// ignores it and has the adapter's tags.
+    /// The number of requests that may be queued for each hardware queue. 2.6: 128 reads and 128 writes. 6.x: twice the
+    /// adapter's tags, 256 at most. `none` ignores it and has the adapter's tags.
     pub nr_requests: Option<u32>,
-    /// The tags of the disk's adapter (`can_queue`) for each hardware queue, which may be more than the disk takes. Default: the disk's depth, and
-    /// at least the 32 of SATA.
+    /// The tags of the disk's adapter (`can_queue`) for each hardware queue, which may be more than the disk accepts. Default:
+    /// the disk's depth, and at least the 32 of SATA.
     pub host_tags: Option<u32>,
     /// Largest request in KiB; larger ones are split. 512 for 2.6, 1280 for 6.x.
     pub max_sectors_kb: Option<u32>,
     /// 0 merges, 1 merges only with the request that merged last, 2 never merges.
     pub nomerges: u8,
-    /// Requests the device is given at once, from each of its queues; where not set the device's own depth, for positional schedulers 1.
+    /// The number of requests that the device has at once from each of its queues. Default: the device's own depth; 1 for
+    /// positional schedulers.
     pub queue_depth: Option<u32>,
     /// Whether requests are plugged; true for 2.6 and 6.x, false for the classic schedulers.
     pub plug: Option<bool>,
     /// Whether the next request leaves the scheduler while the device is still full. True for 2.6 and 6.x (drivers
     /// without a dispatch budget: virtio, NVMe, loop), false for the classic schedulers.
     pub lookahead: Option<bool>,
-    /// `queue/write_cache`: whether the device has a volatile cache, so that flushes reach it. The device's own where not set.
-    /// Linux 6.x only.
+    /// `queue/write_cache`: whether the device has a volatile cache, so that flushes reach it. Default: the device's own
+    /// setting. Linux 6.x only.
     pub write_cache: Option<bool>,
-    /// `queue/fua`: whether the device can write past its cache. If not, such a write is followed by a flush. The device's own
-    /// where not set: not for SATA, as libata turns it off. Linux 6.x only.
+    /// `queue/fua`: whether the device can write past its cache. If not, such a write is followed by a flush. Default: the
+    /// device's own setting; false for SATA, because libata turns it off. Linux 6.x only.
     pub fua: Option<bool>,
-    /// Whether the driver gives requests back while a disk whose flushes are no queued commands (SATA) does one, as libata does, so
-    /// that they wait in the scheduler; true. Behind a hypervisor or a loop device they wait below it. Linux 6.x only.
+    /// Whether the driver returns requests while the disk flushes, if flushes are not queued commands (SATA, libata). They
+    /// then wait in the scheduler. Default: true. Behind a hypervisor or a loop device they wait below it. Linux 6.x only.
     pub flush_defers: Option<bool>,
-    /// `queue/wbt_lat_usec`: the latency of reads that write-back throttling keeps, in microseconds; 0 turns it off. 75000 for
-    /// disks that turn, 2000 for others, 0 under `bfq`. Linux 6.x only.
+    /// `queue/wbt_lat_usec`: the target latency of reads for write-back throttling, in microseconds; 0 turns it off. 75000 for
+    /// rotating disks, 2000 for others, 0 under `bfq`. Linux 6.x only.
     pub wbt_lat_usec: Option<u32>,
 }
 
-/// The settings in force for one run.
+/// The settings of a queue under one scheduler, with all defaults filled in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
+pub(crate) struct ResolvedQueue {
     pub(crate) tag_rule: TagRule,
     pub(crate) nr_requests: u32,
     pub(crate) max_sectors: u32,
     pub(crate) nomerges: u8,
-    /// For each hardware queue.
+    /// The number of requests in the device from each hardware queue.
     pub(crate) queue_depth: u32,
-    /// For all together.
+    /// The same from all hardware queues together.
     pub(crate) device_depth: u32,
     pub(crate) map: QueueMap,
     pub(crate) plugging: Plugging,
     pub(crate) lookahead: bool,
-    /// Whether the queue is run only on an event, and some ticks after a scheduler held requests but gave none.
+    /// Whether the queue is run only on an event, and some ticks after a scheduler that holds requests dispatched none.
     pub(crate) retries: bool,
     pub(crate) cpus: u16,
-    /// Whether the kernel sequences flushes (Linux 6.x); before, the device does what a request's flags say.
+    /// Whether the kernel sequences flushes (Linux 6.x). In older kernels the device obeys the request's flags.
     pub(crate) flush_machinery: bool,
     pub(crate) write_cache: bool,
     pub(crate) fua: bool,
-    /// Whether the device takes nothing beside a flush: then requests wait in the scheduler.
+    /// Whether the device accepts no request during a flush, and requests wait in the scheduler.
     pub(crate) flush_drains: bool,
-    /// The same, but they wait below the driver.
+    /// The same, but requests wait below the driver.
     pub(crate) flush_drains_below: bool,
-    /// The target of write-back throttling; 0 where it is off. And the depth that its limits follow.
+    /// The target of write-back throttling; 0 if it is off.
     pub(crate) wbt_target: Nanos,
+    /// The queue depth that sets the limits of write-back throttling.
     pub(crate) wbt_depth: u32,
 }
 
-/// What a device is, as far as the block layer's settings depend on it.
+/// The properties of a device on which the block layer's settings depend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceTraits {
     pub(crate) hardware_queues: u16,
-    /// Of each of them.
+    /// The depth of each hardware queue.
     pub(crate) queue_depth: u32,
     pub(crate) cache: CacheControl,
     pub(crate) rotational: bool,
@@ -105,18 +107,18 @@ impl DeviceTraits {
     }
 }
 
-impl Queue {
-    /// Write-back throttling at rest.
+impl ResolvedQueue {
+    /// A new, idle write-back throttle.
     pub(crate) fn throttle(&self) -> WritebackThrottle {
         WritebackThrottle::new(self.wbt_target, self.wbt_depth)
     }
 }
 
 impl BlockConfig {
-    /// Whether the values make sense.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the one that is not.
     pub fn check(&self) -> Result<(), InputError> {
         let settings = [
             ("nr_hw_queues", self.nr_hw_queues.map(u32::from), 1, u32::from(u16::MAX)),
@@ -140,14 +142,19 @@ impl BlockConfig {
     }
 
     /// The settings for `scheduler` on `device`.
-    pub(crate) fn resolve(&self, scheduler: &SchedulerInfo, device: &DeviceTraits, host: &CpuOverheads) -> Queue {
+    pub(crate) fn resolve(
+        &self,
+        scheduler: &SchedulerInfo,
+        device: &DeviceTraits,
+        host: &CpuOverheads,
+    ) -> ResolvedQueue {
         let (device_queues, device_depth) = (device.hardware_queues, device.queue_depth);
         let lineage = scheduler.lineage;
-        // A positional scheduler decides at each dispatch; a queue in the disk would reorder its choice.
+        // A positional scheduler decides at each dispatch. A queue in the disk would reorder its requests.
         let depth = if lineage == Lineage::Positional { 1 } else { device_depth };
         let queue_depth = self.queue_depth.unwrap_or(depth).clamp(1, device_depth);
         let modern = lineage == Lineage::Linux6;
-        // A device with queues of its own has no more of them; what has one queue may be behind an adapter with several.
+        // A device with several queues limits their number. A device with one queue may be behind an adapter with several.
         let most = if device_queues > 1 { device_queues } else { u16::MAX };
         let hardware_queues = if modern { self.nr_hw_queues.unwrap_or(device_queues).min(most) } else { 1 };
         let map = QueueMap::new(host.cpus, hardware_queues);
@@ -171,7 +178,7 @@ impl BlockConfig {
             (true, true) => Plugging::Task,
             (true, false) => Plugging::Device,
         };
-        Queue {
+        ResolvedQueue {
             tag_rule: if modern { TagRule::Shared } else { TagRule::PerDirection },
             nr_requests,
             max_sectors: kib * (1024 / SECTOR_BYTES as u32),
@@ -189,8 +196,8 @@ impl BlockConfig {
             flush_drains: modern && device.cache.flush_drains && defers,
             flush_drains_below: modern && device.cache.flush_drains && !defers,
             wbt_target: Nanos::from_micros(wbt_lat_usec.into()),
-            // SCSI tells the block layer the depth of its disk, which is about as many as it has tags; of others those that may
-            // be queued count (`blk_queue_depth`).
+            // SCSI reports the depth of its disk to the block layer, about as many as it has tags. For other drivers, the number
+            // of requests that may be queued counts (`blk_queue_depth`).
             wbt_depth: queue_depth.max(nr_requests.min(tags)),
         }
     }

@@ -5,18 +5,19 @@
 mod completion;
 mod dispatch;
 mod flush;
+mod flush_queue;
 mod hardware_queue;
 mod submission;
 mod tagging;
 mod throttling;
 
-use crate::block_config::Queue;
+use crate::block_config::ResolvedQueue;
 use crate::cpu_timing::{CpuTiming, QueueRun};
 use crate::ios::Ios;
 use crate::metrics::Recorder;
 use crate::plug::{PLUG_GAP, Plug};
 use crate::writeback_throttle::WritebackThrottle;
-use flush::Sequence;
+use flush_queue::FlushSequence;
 use hardware_queue::HardwareQueue;
 use iopilot_block::{EventQueue, Nanos, ProcessId, ProcessMap, RequestId, Requests, Sectors};
 use iopilot_device::Device;
@@ -24,49 +25,50 @@ use iopilot_sched::{AnyScheduler, MergeLimits, Scheduler};
 use iopilot_workload::SourceHandle;
 use std::collections::VecDeque;
 
-/// What the engine has to do after a call of the block layer.
+/// An instruction to the engine after a call of the block layer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Effect {
-    /// This task went to sleep within a submission.
+pub(crate) enum BlockEffect {
+    /// This task went to sleep during a submission.
     Blocked(ProcessId),
     /// This task has woken from that sleep.
     Unblocked(ProcessId),
-    /// A request of the source is complete; its task is to go on.
+    /// A request of the source is complete, and its task may continue.
     Completed {
         handle: SourceHandle,
         process: ProcessId,
-        /// When the last part of it was handed to the scheduler, and when to the device.
+        /// When its last part was inserted into the scheduler.
         inserted: Nanos,
+        /// When its last part was issued to the device.
         issued: Nanos,
-        /// How long the request is that this one was merged into; its own length where it was not.
+        /// The length of the request that it was merged into, or its own length.
         merged: Sectors,
         /// Whether the device's cache served it.
         cache_hit: bool,
     },
-    /// This sleeper is to look for a tag soon.
+    /// Wake this sleeper soon, so that it looks for a tag.
     Wake(RequestId),
-    /// This sleeper is woken for the tag of `completed`, whose task may be faster.
+    /// Wake this sleeper for the tag of `completed`, whose task competes for the tag.
     Contend {
-        /// The request that slept for a tag.
+        /// The request that waits for a tag.
         sleeper: RequestId,
-        /// The request whose tag is free.
+        /// The request whose tag was freed.
         completed: SourceHandle,
-        /// Its task.
+        /// The task of that request.
         completer: ProcessId,
     },
 }
 
-/// A change of scheduler: the new one, and when it starts, if that is known.
+/// A pending change of scheduler. `at` is the time of the change, once the queue is drained.
 #[derive(Clone, Debug)]
 struct Change {
-    queue: Queue,
+    queue: ResolvedQueue,
     scheduler: AnyScheduler,
     latency: Nanos,
     began: Nanos,
     at: Option<Nanos>,
 }
 
-/// What is between the driver and a device that takes nothing beside a flush, where the driver gives nothing back.
+/// The requests between a driver that returns none and a device that accepts none during a flush.
 #[derive(Clone, Debug, Default)]
 struct Below {
     held: VecDeque<RequestId>,
@@ -77,62 +79,63 @@ struct Below {
 /// The block layer of one device.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockLayer {
-    queue: Queue,
+    queue: ResolvedQueue,
     limits: MergeLimits,
     scheduler: AnyScheduler,
     rqs: Requests,
     ios: Ios,
     hardware: Vec<HardwareQueue>,
-    /// Where there are several: those that the present batch has inserted requests for.
+    /// If there are several hardware queues: those for which the present batch has inserted requests.
     touched: Vec<usize>,
     plug: Plug,
-    /// Sleepers that were given a tag and have not woken yet.
+    /// Sleepers that have a tag and have not woken yet.
     tag_reserved: Vec<RequestId>,
-    /// Tasks asleep for a tag, with what they will submit when awake.
+    /// Tasks that sleep for a tag, with the requests that they will submit when they wake.
     asleep: ProcessMap<VecDeque<RequestId>>,
-    /// Whether tasks submit one request after the other.
+    /// Whether tasks submit one request at a time.
     serial: bool,
-    /// When the next of the requests on their way reaches the driver, and its hardware queue. There is at most one of each.
+    /// The next time at which a dispatched request reaches the driver, and its hardware queue. Each hardware queue has at most
+    /// one such request.
     next_issue: Option<(Nanos, usize)>,
     /// Requests between the driver and the device.
     transported: EventQueue<RequestId>,
-    /// Used where the device drains for flushes below the driver.
+    /// Used if the device drains for flushes below the driver.
     below: Below,
     in_flight: u32,
-    /// Whether a hardware queue was left without a request because others hold the device's room, or the scheduler's tokens.
+    /// Whether a hardware queue could not dispatch because other queues hold the device's slots or the scheduler's tokens.
     starved: bool,
-    /// Whether the device has a flush beside which it takes nothing else.
+    /// Whether the device has a flush during which it accepts no other request.
     drains: bool,
     /// Whether the device's cache served the request that completed last.
     cache_hit: bool,
-    /// By a request's index: how far it has come in the flush machinery.
-    sequences: Vec<Option<Sequence>>,
-    /// Requests that have just come to the end of it; empty between calls.
+    /// The state of requests in the flush machinery, by the index of the request.
+    sequences: Vec<Option<FlushSequence>>,
+    /// Requests that have just left the flush machinery; empty between calls.
     over: Vec<RequestId>,
     throttle: WritebackThrottle,
-    /// Sleepers that were given a place by write-back throttling and have not woken yet.
+    /// Sleepers that have a place of write-back throttling and have not woken yet.
     unthrottled: Vec<RequestId>,
     /// When the scheduler wants the queue to be run again.
     timer: Option<Nanos>,
-    /// When the kernel runs the queue again by itself.
+    /// When the kernel runs the queue again without the scheduler's request.
     retry: Option<Nanos>,
     /// The last request that the present batch has inserted.
     inserted: Option<SourceHandle>,
-    /// A change of scheduler under way: nothing enters.
+    /// A pending change of scheduler; no request enters the queue meanwhile.
     change: Option<Box<Change>>,
-    /// How long the last change took, until it is read.
+    /// The duration of the last change, until it is read.
     pub(crate) changed: Option<Nanos>,
     pub(crate) recorder: Recorder,
     /// In order of their causes.
-    pub(crate) effects: Vec<Effect>,
+    pub(crate) effects: Vec<BlockEffect>,
     /// The sleepers that a freed tag wakes; empty between calls.
     woken: Vec<RequestId>,
-    /// The parts of a request that somebody begins to wait for; empty between calls.
+    /// The parts of a request that becomes time-critical; empty between calls.
     raised: Vec<RequestId>,
 }
 
 impl BlockLayer {
-    pub(crate) fn new(queue: Queue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
+    pub(crate) fn new(queue: ResolvedQueue, scheduler: AnyScheduler, serial: bool, recorder: Recorder) -> Self {
         Self {
             inserted: None,
             limits: MergeLimits { max_sectors: queue.max_sectors, nomerges: queue.nomerges },
@@ -168,12 +171,12 @@ impl BlockLayer {
         }
     }
 
-    /// Requests submitted and not yet complete.
+    /// The number of requests that are submitted and not complete.
     pub(crate) fn outstanding(&self) -> usize {
         self.ios.len()
     }
 
-    /// When the next request on its way reaches the driver, or the device.
+    /// The next time at which a dispatched request reaches the driver or the device.
     pub(crate) fn next_issue(&self) -> Option<Nanos> {
         match (self.next_issue, self.transported.next_time()) {
             (Some((at, _)), Some(other)) => Some(at.min(other)),
@@ -181,7 +184,7 @@ impl BlockLayer {
         }
     }
 
-    /// When to call [`BlockLayer::timer`].
+    /// The time of the next call of [`BlockLayer::timer`].
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         let change = self.change.as_ref().and_then(|change| change.at);
         let of = |at: Option<Nanos>| at.unwrap_or(Nanos::MAX);
@@ -190,16 +193,16 @@ impl BlockLayer {
             .min(of(self.plug.unplug_at()))
             .min(of(change))
             .min(of(self.plug.open_until()));
-        // An empty queue has nothing to throttle: its windows are closed when something comes.
+        // An empty queue has nothing to throttle: its windows are closed when the next request arrives.
         let window = self.throttle.next_timer().filter(|_| self.outstanding() > 0);
         let first = first.min(of(window));
         (first != Nanos::MAX).then_some(first)
     }
 
-    /// Begins to change the scheduler, as the kernel does. Requests in the queue are served; tasks that submit more sleep.
-    /// `latency` after the last completion the new scheduler starts, with its own queue settings. (2.6.24 serves requests
-    /// that arrive meanwhile in order of arrival.) A change already under way ends with the new scheduler instead.
-    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
+    /// Begins to change the scheduler, as the kernel does. Requests in the queue are served; tasks that submit more sleep. The
+    /// new scheduler starts `latency` after the last completion, with its own queue settings. (2.6.24 serves requests that
+    /// arrive meanwhile in order of arrival.) A pending change ends with the new scheduler instead.
+    pub(crate) fn switch(&mut self, queue: ResolvedQueue, scheduler: AnyScheduler, latency: Nanos, now: Nanos) {
         debug_assert_eq!(queue.tag_rule, self.queue.tag_rule, "schedulers of one kernel");
         let under_way = self.change.take();
         let began = under_way.as_ref().map_or(now, |change| change.began);
@@ -210,12 +213,12 @@ impl BlockLayer {
         self.drained(now);
     }
 
-    /// Whether a change of scheduler is under way.
+    /// Whether a change of scheduler is pending.
     pub(crate) fn is_switching(&self) -> bool {
         self.change.is_some()
     }
 
-    /// Sets the time of the change once the queue is drained.
+    /// Sets the time of a pending change, if the queue is drained.
     fn drained(&mut self, now: Nanos) {
         if let Some(change) = self.change.as_mut().filter(|change| change.at.is_none()) {
             if self.in_flight == 0 && self.hardware.iter().all(|queue| queue.tags.all_free()) {
@@ -224,7 +227,7 @@ impl BlockLayer {
         }
     }
 
-    /// Puts the new scheduler in place.
+    /// Installs the new scheduler.
     fn finish_change(&mut self, now: Nanos) {
         let Some(change) = self.change.take() else { return };
         let Change { queue, scheduler, began, .. } = *change;
@@ -244,14 +247,14 @@ impl BlockLayer {
         self.queue = queue;
     }
 
-    /// Until when a task whose batch is over has to go on, so that what it has submitted stays in the plug; `None` where it is
-    /// flushed in any case.
+    /// The latest time at which a task whose batch has ended must continue, so that its requests stay in the plug. `None` if
+    /// the plug is flushed in any case.
     pub(crate) fn plug_stays_until(&self, now: Nanos) -> Option<Nanos> {
         self.plug.ends_with_write(&self.rqs).then(|| now + PLUG_GAP)
     }
 
-    /// The task's batch is over: the task goes on, or sleeps until its read completes. It goes on at
-    /// `next`, if it does so soon and waits for nothing: what it has written stays in the plug until then.
+    /// Ends a task's batch: the task continues, or sleeps until its read completes. `next` is the time at which it continues,
+    /// if that is soon and it waits for nothing: its writes stay in the plug until then.
     pub(crate) fn end_batch<D: Device>(
         &mut self,
         next: Option<Nanos>,
@@ -275,9 +278,9 @@ impl BlockLayer {
         self.touched = touched;
     }
 
-    /// The scheduler's timer, or the plug's, has run out.
+    /// The scheduler's timer, or the plug's, has expired.
     pub(crate) fn timer<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
-        // The run that the scheduler wanted replaces the kernel's retry.
+        // The run that the scheduler requested replaces the kernel's retry.
         if self.timer.take_if(|at| *at <= now).is_some() {
             self.retry = None;
         }

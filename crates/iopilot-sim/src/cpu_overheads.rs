@@ -4,49 +4,50 @@ use iopilot_block::{InputError, Nanos};
 use iopilot_host::{CostSettings, CpuScheduler, FairSettings, HostSettings, IdleLoop, InterruptCpu, Preset};
 use serde::Deserialize;
 
-/// What the machine's CPUs add to each request.
+/// The time that the machine's CPUs add to each request.
 ///
-/// Without a value, four costs depend on the device. For one with one queue they were measured on a virtual disk under
-/// Linux 6.18. A drive with queues of its own (NVMe) has a driver without locks and interrupts on the submitting CPU: there a
-/// core does 608,000 random reads a second with libaio, as Axboe measured ("Efficient IO with io_uring", 2019). Others have
+/// The defaults of four costs depend on the device. For a device with one queue they were measured on a virtual disk under
+/// Linux 6.18. A drive with several queues (NVMe) has a driver without locks, and interrupts on the submitting CPU. Axboe
+/// measured 608,000 random reads a second and core there, with libaio ("Efficient IO with io_uring", 2019). Others measured
 /// 279,000 (fio with libaio) to 433,000 (io_uring) on slower cores (PhotonLibOS, "File IO Performance").
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CpuOverheads {
-    /// CPUs that submit requests.
+    /// The number of CPUs that submit requests.
     pub cpus: u16,
-    /// From the scheduler's choice to the device, in microseconds; the CPU is busy so long. 10, or 0.9 for a drive with queues
-    /// of its own.
+    /// The time from the scheduler's choice to the device, in microseconds; the CPU is busy meanwhile. Default: 10, or 0.9 for
+    /// a drive with several queues.
     pub issue_us: Option<f64>,
-    /// How long a completion keeps its CPU from submitting, in microseconds. 0, as `issue_us` contains it, or 0.745 for a drive
-    /// with queues of its own.
+    /// How long a completion keeps its CPU from submitting, in microseconds. Default: 0, because `issue_us` contains it, or
+    /// 0.745 for a drive with several queues.
     pub complete_us: Option<f64>,
-    /// From a completion to the device for a request that waited for room in it, in microseconds: a worker of the kernel sends
-    /// it. Linux 6 with a scheduler only; elsewhere it takes `issue_us`. 20, or 5 for a drive with queues of its own.
+    /// The time from a completion to the device for a request that waited for a slot in it, in microseconds: a worker of the
+    /// kernel sends it. Linux 6 with a scheduler only; otherwise it is `issue_us`. Default: 20, or 5 for a drive with several
+    /// queues.
     pub restart_us: Option<f64>,
-    /// From the driver to the device, in microseconds: what a controller, a hypervisor or the server of a virtual disk takes of
-    /// each request, one after the other. The request has left the scheduler and counts as in the device.
+    /// The time from the driver to the device, in microseconds. A controller, a hypervisor or the server of a virtual disk takes
+    /// it for each request, one at a time. The request has left the scheduler and counts as in the device.
     pub transport_us: f64,
-    /// From a completion to its task's next instruction, in microseconds; for synthetic workloads only, as the think
-    /// times of a trace contain it. 50, or 5 for a drive with queues of its own.
+    /// The time from a completion to its task's next instruction, in microseconds. For synthetic workloads only, because the
+    /// think times of a trace contain it. Default: 50, or 5 for a drive with several queues.
     pub resume_us: Option<f64>,
-    /// From a freed tag to the sleeper that looks for it, in microseconds.
+    /// The time from the freeing of a tag until the woken sleeper looks for it, in microseconds.
     pub wake_us: f64,
     /// The probability that the completing task's own next request takes the freed tag before a sleeper does, under
-    /// `none` on a shallow device (measured: 0.34 to 0.77 of the completions for whose tag somebody slept).
+    /// `none` on a shallow device (measured: 0.34 to 0.77 of the completions for whose tag a task slept).
     pub tag_steal_probability: f64,
     /// How long the queue is frozen while its scheduler is changed, once everything in it is served, in microseconds
     /// (measured: 22 ms).
     pub switch_us: f64,
-    /// What the kernel's work costs processes that share the CPUs. Without it each process has a CPU of its own.
+    /// The costs of the kernel's work, for processes that share the CPUs. Without a preset each process has its own CPU.
     pub preset: Option<Preset>,
-    /// The same where it differs from the preset.
+    /// The costs that differ from the preset.
     pub costs: CostSettings,
-    /// How fast the CPUs are: what processes compute, and the costs of the preset, take their time over this.
+    /// The speed of the CPUs: the computations of processes, and the costs of the preset, are divided by it.
     pub speed: f64,
-    /// How processes share the CPUs; by default as the preset's system does.
+    /// How processes share the CPUs. Default: as in the preset's system.
     pub scheduler: Option<CpuScheduler>,
-    /// How long a process computes while others want to under [`CpuScheduler::RoundRobin`], in milliseconds. 100.
+    /// How long a process computes while others are runnable, under [`CpuScheduler::RoundRobin`], in milliseconds. Default: 100.
     pub quantum_ms: Option<f64>,
     /// Tunables of [`CpuScheduler::Fair`] in nanoseconds ([`FairSettings`]).
     pub sched_latency_ns: Option<u64>,
@@ -54,33 +55,33 @@ pub struct CpuOverheads {
     pub sched_min_granularity_ns: Option<u64>,
     /// See [`CpuOverheads::sched_latency_ns`].
     pub sched_wakeup_granularity_ns: Option<u64>,
-    /// Whether a process makes room also while it runs code of the kernel; by default as the preset's system does.
+    /// Whether a process can be pre-empted while it runs code of the kernel. Default: as in the preset's system.
     pub kernel_preemption: Option<bool>,
-    /// What an idle CPU does; by default it stays in the context of the last process.
+    /// What an idle CPU does. Default: it stays in the context of the last process.
     pub idle_loop: Option<IdleLoop>,
-    /// Which CPU handles the interrupt of a request; by default as on the preset's machine.
+    /// The CPU that handles the interrupt of a request. Default: as on the preset's machine.
     pub irq_cpu: Option<InterruptCpu>,
-    /// Whether a process whose request is complete runs at once, instead of one that computes.
+    /// Whether a process whose request completes pre-empts a process that computes.
     pub io_preempts: bool,
-    /// How long the driver takes, over what its costs say (Ganger A.1.2.1): interrupts, and requests into it.
+    /// The factor on the driver's costs: on interrupts, and on requests into it (Ganger A.1.2.1).
     pub driver_scale: f64,
 }
 
-/// What is not given beside a preset, and which of `[host.costs]` is there instead.
+/// The keys that are refused beside a preset, and the keys of `[host.costs]` that replace them.
 const MODELLED: [(&str, &str); 3] =
     [("issue_us", "submit_us and irq_us"), ("complete_us", "irq_us"), ("resume_us", "wake_us and switch_us")];
 
-/// `issue_us`, `complete_us`, `restart_us` and `resume_us` where a device has one queue.
+/// The defaults of `issue_us`, `complete_us`, `restart_us` and `resume_us` for a device with one queue.
 const ONE_QUEUE: [f64; 4] = [10.0, 0.0, 20.0, 50.0];
-/// The same for a drive with queues of its own. The first two make a ceiling of 608,000 requests a second on each core; an
-/// interrupt and a change of task take some 5 microseconds (Yang, Minturn and Hady, FAST 2012, figure 3).
+/// The same for a drive with several queues. The first two limit each core to 608,000 requests a second. An interrupt and a
+/// change of task take some 5 microseconds (Yang, Minturn and Hady, FAST 2012, figure 3).
 const QUEUES_OF_ITS_OWN: [f64; 4] = [0.9, 0.745, 5.0, 5.0];
 
-/// The costs in force.
+/// The costs for one device, with all defaults filled in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuCosts {
     pub(crate) issue: Nanos,
-    /// The same where the handler of a completion issues.
+    /// The time to issue a request in the handler of a completion.
     pub(crate) issue_next: Nanos,
     pub(crate) complete: Nanos,
     pub(crate) restart: Nanos,
@@ -124,10 +125,10 @@ impl Default for CpuOverheads {
 }
 
 impl CpuOverheads {
-    /// Whether the values make sense.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the one that is not.
     pub fn check(&self) -> Result<(), InputError> {
         if self.cpus == 0 {
             return Err(InputError::new("host.cpus", "0", "at least 1"));
@@ -155,12 +156,12 @@ impl CpuOverheads {
         Ok(())
     }
 
-    /// The CPUs that processes share, where there is a preset. The settings have been [checked](Self::check).
+    /// The CPUs that processes share, if there is a preset. The settings have been [checked](Self::check).
     pub(crate) fn processes(&self) -> Option<HostSettings> {
         self.on_cpus().ok().flatten()
     }
 
-    /// The tunables of a CPU scheduler that are set, with the one that has them.
+    /// The tunables of CPU schedulers: whether each is set, and the scheduler that it belongs to.
     fn tunables(&self) -> [(&'static str, bool, CpuScheduler); 4] {
         [
             ("quantum_ms", self.quantum_ms.is_some(), CpuScheduler::RoundRobin),
@@ -235,10 +236,10 @@ impl CpuOverheads {
         Ok(Some(settings))
     }
 
-    /// The costs for a device of which the host has one queue, or where `own_queues` is set, several.
+    /// The costs for a device with one hardware queue, or with several if `own_queues` is set.
     ///
-    /// What processes that share the CPUs are charged for is not added again: a request has been sent when its submission is
-    /// over, and the next one when the interrupt of the one before has been handled.
+    /// Costs that are charged to processes that share the CPUs are not added again. A request is sent at the end of its
+    /// submission, and the next one after the interrupt of the previous one.
     pub(crate) fn costs(&self, own_queues: bool) -> CpuCosts {
         let default = if own_queues { QUEUES_OF_ITS_OWN } else { ONE_QUEUE };
         let of = |us: Option<f64>, default: f64| nanos(us.unwrap_or(default));
@@ -257,7 +258,7 @@ impl CpuOverheads {
         }
     }
 
-    /// What a change of scheduler takes beside the draining of the queue.
+    /// The time of a change of scheduler after the queue is drained.
     pub fn switch(&self) -> Nanos {
         Nanos::from_millis_f64(self.switch_us / 1e3)
     }
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_models_is_not_added_again() {
+    fn costs_of_the_host_model_are_not_added_again() {
         let host = CpuOverheads { preset: Some(Preset::Y1995), speed: 2.0, ..CpuOverheads::default() };
         let costs = host.costs(false);
         assert_eq!((costs.issue, costs.complete), (Nanos::ZERO, Nanos::ZERO));
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_models_cannot_be_given_beside_a_preset() {
+    fn costs_of_the_host_model_are_refused_beside_a_preset() {
         let host = CpuOverheads { preset: Some(Preset::Today), ..CpuOverheads::default() };
         let wrong = |host: CpuOverheads| host.check().unwrap_err().to_string();
         assert_eq!(

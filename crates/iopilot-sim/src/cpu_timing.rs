@@ -1,4 +1,4 @@
-//! [`CpuTiming`]: what the CPUs add to a request.
+//! [`CpuTiming`]: the delays that the CPUs add to a request.
 
 use crate::cpu_overheads::{CpuCosts, CpuOverheads};
 use iopilot_block::{Nanos, ProcessId};
@@ -9,13 +9,13 @@ use rand_pcg::Pcg64Mcg;
 /// Why the hardware queue is run (`blk_mq_run_hw_queue`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueRun {
-    /// A task has submitted a batch, of which this request was inserted last, if any was.
+    /// A task has submitted a batch; this request was inserted last, if any was.
     Inserted(Option<SourceHandle>),
     /// A request is complete.
     Completed {
         /// The request.
         handle: SourceHandle,
-        /// Whether another one has left the scheduler and waited for this room in the device: a worker of the kernel
+        /// Whether another request has left the scheduler and waited for this slot in the device: a worker of the kernel
         /// sends it (Linux 6 with a scheduler).
         waiting: bool,
     },
@@ -25,65 +25,65 @@ pub enum QueueRun {
     Other,
 }
 
-/// What the CPUs add to a request: how long after each cause its effect comes, and which of two tasks is faster.
+/// The delays that the CPUs add to a request: the time from each cause to its effect, and which of two tasks is faster.
 ///
-/// The block layer decides *what* happens, an implementation of this decides *when*. [`FixedCosts`] is the one of
-/// simulations; a model of CPUs, or times that were recorded, can take its place. It must be deterministic: randomness
-/// comes from a seed of its own.
+/// The block layer decides *what* happens; an implementation of this trait decides *when*. Simulations use the fixed costs of [`CpuOverheads`]; a
+/// model of CPUs, or recorded times, can replace it. An implementation must be deterministic: its randomness comes from its own
+/// seed.
 pub trait CpuTiming {
-    /// From the run of the queue at `now` on `cpu` until the request that the scheduler chose first reaches the device.
+    /// The time from the run of the queue at `now` on `cpu` until the first request that the scheduler chose reaches the device.
     fn issue(&mut self, cpu: u16, run: QueueRun, now: Nanos) -> Nanos;
 
-    /// From the driver, which has a request at `now`, to the device. The default takes no time.
+    /// The time from the driver, which has a request at `now`, to the device. The default is no time.
     fn transport(&mut self, now: Nanos) -> Nanos {
         let _ = now;
         Nanos::ZERO
     }
 
-    /// A request that `cpu` submitted is complete at `now`: it handles the interrupt. The default takes no time.
+    /// A request that `cpu` submitted is complete at `now`, and `cpu` handles the interrupt. The default takes no time.
     fn completed(&mut self, cpu: u16, now: Nanos) {
         let _ = (cpu, now);
     }
 
-    /// From the completion of the request `handle` until its task's next instruction. Not called where a source's think
+    /// The time from the completion of the request `handle` until its task's next instruction. Not called if a source's think
     /// times count from the block layer's completion.
     fn resume(&mut self, handle: SourceHandle, process: ProcessId, now: Nanos) -> Nanos;
 
-    /// From the moment a tag is freed until the task that was woken for it looks for one.
+    /// The time from the freeing of a tag until the task that is woken for it looks for one.
     fn wake(&mut self, process: ProcessId, now: Nanos) -> Nanos;
 
     /// Whether the task of `completed`, whose tag is freed, takes that tag for its next request before a sleeper does.
     fn completer_keeps_tag(&mut self, completed: SourceHandle) -> bool;
 
-    /// How long at most a sleeper that loses against the completing task waits for that task to submit, before it looks for
-    /// a tag.
+    /// The longest time that a sleeper that loses against the completing task waits for that task to submit, before it looks
+    /// for a tag.
     fn lost_wake(&mut self, process: ProcessId, now: Nanos) -> Nanos;
 
-    /// How long a change of the scheduler takes, once everything in the queue is served.
+    /// The time of a change of the scheduler, after the queue is drained.
     fn switch(&mut self) -> Nanos;
 }
 
-/// The same costs each time, as [`CpuOverheads`] gives them; tags are kept with the same probability each time.
+/// Fixed costs from [`CpuOverheads`], and a fixed probability that the completing task keeps its tag.
 ///
-/// Each CPU does one thing at a time: it sends a request when it has sent those before and handled the completions until
-/// then. A completion goes first, as an interrupt does, and delays what the CPU sends after it.
+/// Each CPU does one thing at a time: it sends a request after all earlier requests and completions. A completion goes first,
+/// as an interrupt does, and delays the requests that the CPU sends after it.
 #[derive(Clone, Debug)]
-pub struct FixedCosts {
+pub(crate) struct FixedCosts {
     costs: CpuCosts,
     switch: Nanos,
     keeps_tag: f64,
     random: Pcg64Mcg,
-    /// Until when each CPU is busy. Empty where completions cost nothing: then a hardware queue, which sends one request at a
-    /// time, is enough to keep them apart.
+    /// The time until which each CPU is busy. Empty if completions cost nothing: then the hardware queue, which sends one
+    /// request at a time, serialises the requests.
     busy: Vec<Nanos>,
-    /// Until when what is between driver and device is busy.
+    /// The time until which the transport between driver and device is busy.
     transport_busy: Nanos,
 }
 
 impl FixedCosts {
-    /// The costs of `overheads` for a device of which the host can have so many hardware queues; `seed` is for the contention
-    /// for freed tags.
-    pub fn new(overheads: &CpuOverheads, hardware_queues: u16, seed: u64) -> Self {
+    /// The costs of `overheads` for a device with `hardware_queues` hardware queues. `seed` is for the contention for freed
+    /// tags.
+    pub(crate) fn new(overheads: &CpuOverheads, hardware_queues: u16, seed: u64) -> Self {
         let costs = overheads.costs(hardware_queues > 1);
         let busy = if costs.complete == Nanos::ZERO { 0 } else { usize::from(overheads.cpus) };
         Self {
@@ -107,7 +107,7 @@ impl CpuTiming for FixedCosts {
         };
         match self.busy.get_mut(usize::from(cpu)) {
             Some(busy) => {
-                // A request that a worker restarts comes later; the CPU does other things meanwhile.
+                // A request that a worker restarts arrives later, and the CPU is free meanwhile.
                 *busy = now.max(*busy) + self.costs.issue;
                 (*busy).max(now + takes).since(now)
             }

@@ -1,17 +1,18 @@
 //! The event loop.
 //!
-//! A machine with one block device has few things that can happen next: the device does something, a request reaches
-//! it, a delay runs out, the workload issues something, a timer fires. Each names its time, and the earliest goes first.
-//! Events of one moment go in this order, which is the kernel's order at a completion: the waiting request is issued,
-//! the next is pulled, and only then the completing task's own next request arrives.
+//! With one block device, only five kinds of events can come next: the device has an event, a request reaches the device, a
+//! delay ends, the workload issues requests, or a timer expires. Each kind knows its next time, and the earliest event is
+//! handled first. Events at the same time are handled in this order, which is the kernel's order at a completion: the waiting
+//! request is issued, the next one is dispatched, and only then the completing task's own next request arrives.
 
 mod cache;
 mod warming;
 
-use crate::block_config::Queue;
-use crate::block_layer::{BlockLayer, Effect};
+use crate::block_config::ResolvedQueue;
+use crate::block_layer::{BlockEffect, BlockLayer};
 use crate::cpu_timing::CpuTiming;
 use crate::error::SimError;
+use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
 use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
@@ -23,38 +24,38 @@ use iopilot_redcap::CopyId;
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
 use iopilot_workload::{Source, SourceHandle, Step};
 
-/// Completed requests between two calls of `tick`.
+/// The number of completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
 
-/// The kinds of events. Those of one moment go in this order.
+/// The kinds of events. Events at the same time are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     /// The device has an event of its own.
     Device,
-    /// A request reaches it.
+    /// A request reaches the driver or the device.
     Issue,
-    /// A delay is over.
+    /// A delay ends.
     Delay,
-    /// The workload issues something.
+    /// The workload issues requests.
     Source,
     /// A timer of the block layer expires.
     Timer,
 }
 
-/// An effect that comes a delay after its cause.
+/// An effect that follows its cause after a delay.
 #[derive(Clone, Copy, Debug)]
 enum Delayed {
-    /// The task of this request, which is complete, goes on.
+    /// The task of this completed request continues.
     Resume(SourceHandle),
-    /// The submitter of a request was woken and looks for a tag.
+    /// The submitter of this request has woken, and looks for a tag.
     Wake(RequestId),
-    /// REDCAP has copied something to a reader.
+    /// REDCAP has copied blocks to a reader.
     Copied(CopyId),
-    /// The latest moment at which a sleeper that lost looks for a tag; it may have looked before.
+    /// The latest time at which a sleeper that lost its tag looks for one; it may have looked before.
     LostWake(RequestId),
 }
 
-/// A sleeper that was woken and waits for the CPU. The task of the completed request still runs there.
+/// A woken sleeper that waits for the CPU, on which the task of the completed request still runs.
 #[derive(Clone, Copy, Debug)]
 struct Loser {
     sleeper: RequestId,
@@ -65,30 +66,30 @@ struct Loser {
 
 /// A workload, a block layer and a device, run to the end of the workload.
 #[derive(Clone)]
-pub(crate) struct Engine<S, D, C> {
+pub(crate) struct SimulationEngine<S, D, C, V> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
-    redcap: Option<Box<RedcapLayer>>,
+    redcap: Option<Box<RedcapLayer<V>>>,
     pub(crate) device: D,
     cpus: C,
     pub(crate) now: Nanos,
     delays: EventQueue<Delayed>,
-    /// Woken, and waiting for the CPU.
+    /// Woken sleepers that wait for the CPU.
     losers: Vec<Loser>,
     steps: Vec<Step>,
     completions: Vec<Completion>,
-    /// Empty; kept for its memory.
-    effects: Vec<Effect>,
-    /// What the report is to leave out, until it is over.
+    /// Empty between calls; kept for its memory.
+    effects: Vec<BlockEffect>,
+    /// The warm-up that the report leaves out; `None` once it has ended.
     warm_up: Option<WarmUp>,
 }
 
-/// Nothing more can happen, and the workload is not over.
+/// The reason why a run has no more events before the end of the workload.
 #[derive(Debug)]
 pub(crate) enum Stuck {
-    /// It waits for requests that nobody serves, by a fault in a scheduler or a model.
+    /// Requests are never served, because of a fault in a scheduler or a model.
     Unserved { at: Nanos, outstanding: usize },
-    /// Its processes could not do what they were to.
+    /// The workload's processes failed.
     Failed(InputError),
 }
 
@@ -102,10 +103,10 @@ impl Stuck {
     }
 }
 
-impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
+impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D, C, V> {
     pub(crate) fn new(
         source: S,
-        queue: Queue,
+        queue: ResolvedQueue,
         scheduler: AnyScheduler,
         device: D,
         cpus: C,
@@ -128,25 +129,25 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// What the workload sees.
+    /// The recorder of the workload's requests.
     pub(crate) fn recorder(&self) -> &Recorder {
         self.redcap.as_ref().map_or(&self.block.recorder, |layer| &layer.recorder)
     }
 
-    /// The same, to be changed.
+    /// The recorder of the workload's requests, mutable.
     pub(crate) fn recorder_mut(&mut self) -> &mut Recorder {
         self.redcap.as_mut().map_or(&mut self.block.recorder, |layer| &mut layer.recorder)
     }
 
-    /// Requests of the workload, and of a cache, that are not complete.
+    /// The number of requests of the workload, and of a cache, that are not complete.
     pub(crate) fn outstanding(&self) -> usize {
         self.block.outstanding() + self.redcap.as_ref().map_or(0, |layer| layer.outstanding())
     }
 
-    /// The report of a run that is over, and the device in its last state.
+    /// The report of the run, and the device in its last state.
     pub(crate) fn finish(mut self, scheduler: String) -> (RunReport, D) {
         if self.warm_up.is_some() {
-            // The run was over before it: nothing counts.
+            // The run ended before the warm-up: nothing counts.
             self.end_warm_up(self.now);
         }
         self.block.recorder.device = self.device.report();
@@ -160,8 +161,8 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         (RunReport { host, storage, ..report }, self.device)
     }
 
-    /// Runs to the end; `tick` is called with the number of requests completed since the last time, every few
-    /// thousand. An error of `tick` ends the run.
+    /// Runs to the end. Every few thousand requests, `tick` is called with the number of requests completed since its last
+    /// call. An error of `tick` ends the run.
     pub(crate) fn run<E: From<Stuck>>(
         mut self,
         mut tick: impl FnMut(u64, &mut Recorder) -> Result<(), E>,
@@ -182,10 +183,10 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Handles every event that is due by `until`. False once the workload is over.
+    /// Handles every event that is due by `until`. False once the workload has ended.
     ///
     /// # Errors
-    /// Where the run is stuck.
+    /// If the run is stuck.
     pub(crate) fn run_until(&mut self, until: Nanos) -> Result<bool, Stuck> {
         loop {
             match self.due() {
@@ -196,7 +197,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Why the run is stuck, once nothing is due; `None` where it is over.
+    /// Why the run is stuck, when no event is due; `None` if it has ended.
     fn stuck(&self) -> Option<Stuck> {
         match self.outstanding() {
             0 => self.source.failure().map(Stuck::Failed),
@@ -204,9 +205,9 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Begins to change the scheduler, this many times in a row: see [`BlockLayer::switch`].
-    pub(crate) fn switch(&mut self, queue: Queue, scheduler: AnyScheduler, times: u64, now: Nanos) {
-        // First the device's own events since the workload's end (write-back, rebuild), which were left out until now.
+    /// Begins to change the scheduler, `times` times in a row: see [`BlockLayer::switch`].
+    pub(crate) fn switch(&mut self, queue: ResolvedQueue, scheduler: AnyScheduler, times: u64, now: Nanos) {
+        // The device's own events since the end of the workload (write-back, rebuild) were left out until now.
         while let Some(at) = self.device.next_event().filter(|&at| at <= now) {
             self.act(Due::Device, at);
         }
@@ -215,12 +216,12 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.block.switch(queue, scheduler, latency, self.now);
     }
 
-    /// When the next event is; `None` where there is none.
+    /// The time of the next event, if there is one.
     pub(crate) fn next_time(&self) -> Option<Nanos> {
         self.due().map(|(_, at)| at)
     }
 
-    /// Handles the next event. False where there is none.
+    /// Handles the next event. False if there is none.
     fn step(&mut self) -> bool {
         match self.due() {
             Some((what, at)) => {
@@ -231,7 +232,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// The next event and its time; `None` where there is none.
+    /// The next event and its time, if there is one.
     #[inline]
     fn due(&self) -> Option<(Due, Nanos)> {
         let device = self.device.next_event().unwrap_or(Nanos::MAX);
@@ -308,7 +309,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.completions = done;
     }
 
-    /// Lets the workload issue requests. Those that one task issues without another in between are one batch.
+    /// Lets the workload issue requests. Consecutive requests of one task are one batch.
     fn advance_source(&mut self) {
         let mut steps = std::mem::take(&mut self.steps);
         self.source.advance(self.now, &mut steps);
@@ -338,7 +339,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                         self.serve_cache();
                     }
                 }
-                // A cache passes on nothing of that: what it sends for a prefetch is its own.
+                // A cache does not pass this on, because it sends prefetches on its own behalf.
                 Step::Waits(handle) if self.redcap.is_none() => {
                     self.block.waits(*handle, self.now, &mut self.device, &mut self.cpus);
                 }
@@ -360,7 +361,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.steps = steps;
     }
 
-    /// `process` has submitted its batch, whose last request is `last`, and leaves the CPU to the sleepers that wait for it.
+    /// `process` has submitted its batch, whose last request is `last`. It leaves the CPU to the sleepers that wait for it.
     fn end_batch(&mut self, (process, last): (ProcessId, SourceHandle)) {
         let next = self.block.plug_stays_until(self.now).and_then(|by| self.source.goes_on(last, by));
         self.block.end_batch(next, self.now, &mut self.device, &mut self.cpus);
@@ -370,7 +371,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// A request of the workload is complete: its task goes on.
+    /// A request of the workload is complete: its task continues.
     fn completed(&mut self, handle: SourceHandle, process: ProcessId) {
         let now = self.now;
         let counted = self.source.thinks_from_block_layer();
@@ -383,7 +384,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
     }
 
     fn apply_effects(&mut self) {
-        // A cache may send more when something is complete.
+        // A cache may send more requests at a completion.
         while !self.block.effects.is_empty() {
             self.apply_all();
         }
@@ -397,12 +398,12 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         self.effects = effects;
     }
 
-    fn apply(&mut self, effect: Effect) {
+    fn apply(&mut self, effect: BlockEffect) {
         let now = self.now;
         match effect {
-            Effect::Blocked(process) => self.source.blocked(process, now),
-            Effect::Unblocked(process) => self.source.unblocked(process, now),
-            Effect::Completed { handle, process, inserted, issued, merged, cache_hit } => match &mut self.redcap {
+            BlockEffect::Blocked(process) => self.source.blocked(process, now),
+            BlockEffect::Unblocked(process) => self.source.unblocked(process, now),
+            BlockEffect::Completed { handle, process, inserted, issued, merged, cache_hit } => match &mut self.redcap {
                 None => {
                     self.source.served(handle, cache_hit);
                     self.completed(handle, process);
@@ -412,8 +413,8 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                     self.serve_cache();
                 }
             },
-            Effect::Wake(sleeper) => self.wake_soon(sleeper),
-            Effect::Contend { sleeper, completed, completer } => {
+            BlockEffect::Wake(sleeper) => self.wake_soon(sleeper),
+            BlockEffect::Contend { sleeper, completed, completer } => {
                 if self.cpus.completer_keeps_tag(completed) {
                     let latest = now + self.cpus.lost_wake(self.block.submitter(sleeper), now);
                     let event = self.delays.push(latest, Delayed::LostWake(sleeper));

@@ -1,14 +1,14 @@
-//! [`SimError`]: why a simulation could not run, or did not end.
+//! [`SimError`]: the reason why a simulation cannot run or does not end.
 
 use iopilot_block::{InputError, Nanos};
 use iopilot_sched::TunableError;
 use thiserror::Error;
 
-/// Why a simulation could not run, or did not end.
+/// The reason why a simulation cannot run or does not end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// Something the user wrote is wrong.
+    /// The user's input is wrong.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A file could not be read.
@@ -16,7 +16,7 @@ pub enum SimError {
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// The trace is not readable.
@@ -33,23 +33,23 @@ pub enum SimError {
     Tunable {
         /// The scheduler.
         scheduler: String,
-        /// Why.
+        /// The cause.
         source: TunableError,
     },
-    /// The workload waits for requests that nobody serves: a fault in a scheduler or a device model.
+    /// The workload waits for requests that are never served, because of a fault in a scheduler or a device model.
     #[error("under {scheduler}, {outstanding} requests were never served (stuck at {at}): please report this")]
     Stuck {
         /// The scheduler.
         scheduler: String,
-        /// When nothing more happened.
+        /// The time of the last event.
         at: Nanos,
-        /// How many requests wait.
+        /// The number of requests that were not served.
         outstanding: usize,
     },
 }
 
 impl SimError {
-    /// Whether the user's input is at fault, and not the simulation.
+    /// Whether the error is in the user's input, not in the simulation.
     pub fn is_bad_input(&self) -> bool {
         !matches!(self, Self::Stuck { .. })
     }

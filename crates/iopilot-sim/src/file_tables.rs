@@ -33,7 +33,7 @@ pub(crate) struct FileSystemTable {
     blocks_in_group: Option<u64>,
 }
 
-/// Both.
+/// Both tables.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FileTables {
     pub(crate) cache: Option<CacheTable>,
@@ -41,10 +41,10 @@ pub(crate) struct FileTables {
 }
 
 impl FileTables {
-    /// `settings` with what the tables say.
+    /// `settings`, changed by the tables.
     ///
     /// # Errors
-    /// Names the key that makes no sense.
+    /// Names the key whose value is out of range.
     pub(crate) fn apply(&self, mut settings: HostSettings) -> Result<HostSettings, InputError> {
         if let Some(table) = &self.cache {
             let cache = &mut settings.cache;
@@ -76,7 +76,7 @@ impl FileTables {
         Ok(settings)
     }
 
-    /// The first table that is there.
+    /// The name of the first table that is given.
     pub(crate) fn first(&self) -> Option<&'static str> {
         self.cache.as_ref().map(|_| "cache").or(self.filesystem.as_ref().map(|_| "filesystem"))
     }

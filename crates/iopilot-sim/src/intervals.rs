@@ -1,18 +1,18 @@
 //! [`Intervals`]: bytes and queue length over time.
 
-/// Intervals and seek points are thinned by half when there are this many.
+/// The largest number of intervals. At most twice as many seek points are kept.
 pub(crate) const POINTS: usize = 2048;
 
-/// Bytes and queue length over time, in equal intervals that double when there are too many.
+/// Bytes and queue length over time, in equal intervals whose width doubles when there are too many.
 #[derive(Clone, Debug)]
 pub(crate) struct Intervals {
     pub(crate) width: u64,
     pub(crate) bytes: Vec<u64>,
-    /// Requests times nanoseconds.
+    /// The queue length integrated over each interval, in requests times nanoseconds.
     pub(crate) area: Vec<u128>,
     pub(crate) queue: u64,
     since: u64,
-    /// The interval looked up last, and when it begins (none yet: never). Most lookups are of the same one.
+    /// The interval of the last lookup, and its start; most lookups are of the same interval. At first the start is never.
     last: (usize, u64),
 }
 
@@ -46,7 +46,7 @@ impl Intervals {
         slot
     }
 
-    /// The queue had its present length until `at`.
+    /// Accounts for the present queue length until `at`.
     pub(crate) fn until(&mut self, at: u64) {
         if self.queue == 0 {
             self.since = at;

@@ -1,12 +1,12 @@
-//! [`Ios`]: requests as submitted, while their parts are under way.
+//! [`Ios`]: requests as submitted, while their parts are in flight.
 
 use iopilot_block::{IoIndex, Lba, Sectors};
 use iopilot_workload::{Arrival, SourceHandle};
 
-/// A request as submitted: split into parts where it exceeded `max_sectors_kb`.
+/// A request as submitted. It is split into parts if it exceeds `max_sectors_kb`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Io {
-    /// The source's handle of it.
+    /// The source's handle.
     pub(crate) handle: SourceHandle,
     /// Its first sector.
     pub(crate) lba: Lba,
@@ -42,13 +42,13 @@ impl Ios {
         self.slots[index.0 as usize].handle
     }
 
-    /// The request that the source calls `handle`, if it is under way. O(slots).
+    /// The request with the source's `handle`, if it is in flight. O(slots).
     pub(crate) fn find(&self, handle: SourceHandle) -> Option<IoIndex> {
         let at = self.slots.iter().position(|io| io.handle == handle && io.parts_left > 0)?;
         Some(IoIndex(at as u32))
     }
 
-    /// One part is complete. Returns the whole request where it was the last part.
+    /// One part is complete. Returns the whole request if that was the last part.
     pub(crate) fn part_done(&mut self, index: IoIndex) -> Option<Io> {
         let io = &mut self.slots[index.0 as usize];
         io.parts_left -= 1;

@@ -1,4 +1,6 @@
-//! The event loop and the block layer: runs a workload on a machine, and reports.
+//! The event loop and the block layer: runs a workload on a machine, and reports the results.
+//!
+//! GF is González-Férez' thesis of 2012; Ganger is Ganger's thesis of 1995.
 
 mod block_config;
 mod block_layer;
@@ -9,16 +11,18 @@ mod error;
 mod file_tables;
 mod intervals;
 mod ios;
+mod learning_disk;
 mod machine;
 mod metrics;
 mod plug;
 mod recorded_settings;
 mod redcap_layer;
+mod redcap_reference_disk;
 mod redcap_report;
-mod redcap_virtual_disk;
 mod report;
 mod request_log;
 mod run;
+mod run_config;
 mod session;
 mod simulate;
 mod spread;
@@ -30,13 +34,14 @@ mod writeback_throttle;
 
 pub use block_config::BlockConfig;
 pub use cpu_overheads::CpuOverheads;
-pub use cpu_timing::{CpuTiming, FixedCosts, QueueRun};
+pub use cpu_timing::{CpuTiming, QueueRun};
 pub use error::SimError;
 pub use machine::{Machine, train_two_tables};
+pub use redcap_reference_disk::RedcapReferenceDisk;
 pub use redcap_report::{CheckReport, DiskView, RedcapReport, StateChange};
-pub use redcap_virtual_disk::RedcapVirtualDisk;
 pub use report::{MachineSummary, ProcessReport, RequestOutcome, RunReport, SeekPoint, Series};
-pub use run::{LogSink, Progress, RunConfig, run, run_logged, run_timed};
+pub use run::{LogSink, Progress, run, run_logged, run_timed};
+pub use run_config::RunConfig;
 pub use session::Session;
 pub use simulate::{RunOptions, begin, simulate, simulate_logged};
 pub use spread::{Range, Spread};

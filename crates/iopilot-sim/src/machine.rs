@@ -5,7 +5,7 @@ use crate::cpu_overheads::CpuOverheads;
 use crate::error::SimError;
 use crate::file_tables::{CacheTable, FileSystemTable, FileTables};
 use crate::report::MachineSummary;
-use crate::run::RunConfig;
+use crate::run_config::RunConfig;
 use crate::simulate::RunOptions;
 use iopilot_block::{InputError, SECTOR_BYTES, parse_toml};
 use iopilot_catalogue::{
@@ -28,19 +28,19 @@ pub struct Machine {
     pub disk_name: String,
     /// The disk's description; for an array, that of its members.
     pub disk: DiskSpec,
-    /// The array, where it is one.
+    /// The array, if it is one.
     pub array: Option<ArraySpec>,
-    /// How many times as fast as described the disk or array is.
+    /// The factor by which the disk or array is faster than described.
     pub speed: SpeedFactor,
-    /// The disk or array as it is before its first request.
+    /// The disk or array before its first request.
     pristine: AnyDevice,
     /// The block layer's settings.
     pub block: BlockConfig,
     /// The CPUs.
     pub host: CpuOverheads,
-    /// A cache above the block layer, where there is one.
+    /// A cache above the block layer, if there is one.
     pub redcap: Option<RedcapSpec>,
-    /// The page cache, and the layout of the disk for files.
+    /// The page cache, and the layout of files on the disk.
     files: FileTables,
     /// Whether its description has a `[host]`.
     pub sets_host: bool,
@@ -48,11 +48,11 @@ pub struct Machine {
     tables: Arc<OnceLock<Arc<TimeTables>>>,
 }
 
-/// Requests that tables are trained with at most, and samples of each cell: as many as GF 3.5.2 has.
+/// The largest number of requests of a training, and of samples of each cell, which is that of GF 3.5.2.
 const TRAINING_REQUESTS: u64 = 500_000;
 const TRAINING_SAMPLES: u64 = 64;
 
-/// Trains the two tables of a virtual disk on a model (GF 3.2.5): up to 500,000 requests, one at a time. O(requests).
+/// Trains the two tables of a reference disk on a model (GF 3.2.5): up to 500,000 requests, one at a time. O(requests).
 pub fn train_two_tables<D: Device + Clone>(device: D) -> TimeTables {
     let training = |samples| Training { form: TableForm::Two, samples, seed: 0 };
     let samples = (TRAINING_REQUESTS / training(1).requests(device.capacity()).max(1)).clamp(1, TRAINING_SAMPLES);
@@ -80,11 +80,11 @@ struct Description {
     redcap: Option<RedcapSpec>,
 }
 
-/// `[device]`: what holds for the disk or array as a whole.
+/// `[device]`: settings of the disk or array as a whole.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WholeDevice {
-    /// How many times as fast it is.
+    /// The factor by which it is faster than described.
     speed: Option<f64>,
 }
 
@@ -92,15 +92,15 @@ impl Machine {
     /// A machine with the kernel's defaults around `disk`, a name of the catalogue or a TOML file.
     ///
     /// # Errors
-    /// Where there is no such disk, or its description is wrong.
+    /// If there is no such disk, or its description is wrong.
     pub fn for_disk(disk: &str) -> Result<Self, SimError> {
         Self::with_disk(disk, load_disk(disk)?)
     }
 
-    /// The same around the disk that `spec` describes, called `name`.
+    /// A machine with the kernel's defaults around the disk that `spec` describes, called `name`.
     ///
     /// # Errors
-    /// Where the description contradicts itself.
+    /// If the description contradicts itself.
     pub fn with_disk(name: &str, spec: DiskSpec) -> Result<Self, SimError> {
         Ok(Self {
             name: name.to_owned(),
@@ -118,10 +118,10 @@ impl Machine {
         })
     }
 
-    /// Reads a machine from a TOML file; a `disk` that is a file is looked for beside it.
+    /// Reads a machine from a TOML file. If its `disk` is a file, it is looked up in the same folder.
     ///
     /// # Errors
-    /// Where it cannot be read, and as [`Machine::from_toml`].
+    /// If it cannot be read, and as [`Machine::from_toml`].
     pub fn load(path: &Path) -> Result<Self, SimError> {
         Self::load_with(path, load_disk)
     }
@@ -139,7 +139,7 @@ impl Machine {
     /// Reads the description `text` of the file at `path`.
     ///
     /// # Errors
-    /// Names the file, line and key that is wrong, and what was expected.
+    /// Names the file, the line, the wrong key, and the expected value.
     pub fn from_toml(text: &str, path: &Path) -> Result<Self, SimError> {
         Self::from_toml_with(text, path, load_disk)
     }
@@ -151,11 +151,7 @@ impl Machine {
     ) -> Result<Self, SimError> {
         let shown = path.display().to_string();
         let description: Description = parse_toml(text, &shown)?;
-        let at = |e: InputError| {
-            let line = line_of(text, &e.field);
-            let e = e.in_file(&shown);
-            line.map_or(e.clone(), |number| e.at_line(number))
-        };
+        let at = |e: InputError| e.in_toml(text, &shown);
         let (key, disk) = match (&description.disk, &description.array) {
             (Some(disk), None) => ("disk", disk),
             (None, Some(array)) => ("array.disk", &array.disk),
@@ -211,10 +207,10 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Whether the settings make sense together.
+    /// Checks that the settings are valid together.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the one that is not.
     pub fn check(&self) -> Result<(), InputError> {
         self.host.check()?;
         match (self.host.processes(), self.files.first()) {
@@ -229,13 +225,13 @@ impl Machine {
             (None, None) => {}
         }
         if let Some(redcap) = &self.redcap {
-            // As the key of the table.
+            // The error names the key of the table.
             redcap.check().map_err(|e| InputError { field: e.field.replacen(": ", ".", 1), ..e })?;
         }
         self.block.check()
     }
 
-    /// The same machine with this cache, or none.
+    /// The same machine with this cache, or without one.
     #[must_use]
     pub fn with_redcap(&self, redcap: Option<RedcapSpec>) -> Self {
         Self { redcap, ..self.clone() }
@@ -246,9 +242,9 @@ impl Machine {
         self.pristine.clone()
     }
 
-    /// The CPUs that processes run on, where its description has a `preset` for them.
+    /// The CPUs that processes run on, if its description has a `preset` for them.
     pub fn processes(&self) -> Option<HostSettings> {
-        // They have been checked.
+        // The settings have been checked.
         self.host.processes().and_then(|processes| self.files.apply(processes).ok())
     }
 
@@ -268,10 +264,10 @@ impl Machine {
         }
     }
 
-    /// What an off-line training finds of the times of its disk or array (GF 3.2.5), where `redcap` needs a model of it. The
-    /// training takes place once, whatever is run on the machine and on others like it.
+    /// The times of its disk or array from an off-line training (GF 3.2.5), if `redcap` needs them. The training takes place
+    /// once for all runs on this machine and its clones.
     fn time_tables(&self, redcap: &RedcapSpec) -> Option<Arc<TimeTables>> {
-        if !redcap.algorithm.needs_virtual_disk() || self.capacity() > TableShape::LARGEST {
+        if !redcap.algorithm.needs_reference_disk() || self.capacity() > TableShape::LARGEST {
             return None;
         }
         Some(self.tables.get_or_init(|| Arc::new(train_two_tables(self.device()))).clone())
@@ -291,7 +287,7 @@ impl Machine {
         }
     }
 
-    /// Whether its disk takes nothing beside a flush.
+    /// Whether its disk accepts no other request during a flush.
     pub(crate) fn drains_for_flushes(&self) -> bool {
         self.pristine.cache_control().flush_drains
     }
@@ -309,31 +305,6 @@ impl Machine {
     }
 }
 
-/// The line of a dotted key, or of the deepest part of it that has a line of its own.
-fn line_of(text: &str, key: &str) -> Option<u64> {
-    let mut section = String::new();
-    let mut found: Option<(usize, u64)> = None;
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.trim();
-        let name = match line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-            Some(header) => {
-                header.trim().clone_into(&mut section);
-                section.clone()
-            }
-            None => match line.split_once('=') {
-                Some((name, _)) if section.is_empty() => name.trim().to_owned(),
-                Some((name, _)) => format!("{section}.{}", name.trim()),
-                None => continue,
-            },
-        };
-        let fits = key == name || key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'));
-        if fits && found.is_none_or(|(length, _)| length < name.len()) {
-            found = Some((name.len(), number));
-        }
-    }
-    found.map(|(_, number)| number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line_and_the_key() {
         assert_eq!(
             error("disk = \"hd-500-16\"\n[block]\nnomerges = 3\n"),
             "m.toml:3: block.nomerges: got 3, expected 0, 1 or 2"

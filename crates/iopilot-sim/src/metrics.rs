@@ -10,7 +10,7 @@ use iopilot_device::{DeviceReport, ServiceBreakdown};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::SourceHandle;
 
-/// Measures a run as it goes. O(1) a request; memory grows with the number of processes only.
+/// Measures a run as it goes. O(1) for each request; memory grows with the number of processes only.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     response: [Histogram; 2],
@@ -24,9 +24,9 @@ pub(crate) struct Recorder {
     cache_hits: u64,
     head: Option<Lba>,
     seek_distance: u128,
-    /// What arrived before does not count.
+    /// Requests that arrived before do not count.
     from: Nanos,
-    /// All arrivals and completions, also those that do not count.
+    /// The number of all arrivals and completions, also of requests that do not count.
     arrivals: u64,
     completions: u64,
     first_arrival: Option<Nanos>,
@@ -41,16 +41,16 @@ pub(crate) struct Recorder {
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
     pub(crate) log: Option<RequestLog>,
-    /// Of processes that were started during the run and have not exited: by whom, and when. For the log.
+    /// The parent and the start of each process that was started during the run and has not exited. For the log.
     births: ProcessMap<(ProcessId, Nanos)>,
     outcomes: Option<Vec<RequestOutcome>>,
-    /// What the device does, where that is reported.
+    /// Measures the device's idle periods and seeks, if they are reported.
     pub(crate) storage: Option<Box<StorageRecorder>>,
     /// The device's own report at the end of the run.
     pub(crate) device: Option<DeviceReport>,
-    /// How long each process waited, where the source knows ([`iopilot_workload::Source::waiting`]).
+    /// The waiting time of each process, if the source knows it ([`iopilot_workload::Source::waiting`]).
     pub(crate) waiting: Option<Vec<(ProcessId, Nanos)>>,
-    /// How long it had when the statistics began anew.
+    /// The waiting time of each process when the statistics were reset.
     waited_before: Vec<(ProcessId, Nanos)>,
 }
 
@@ -65,8 +65,7 @@ struct Process {
 }
 
 impl Recorder {
-    /// Keeps a record of every request where `log` is set, and the outcome of each of the source's requests where `outcomes`
-    /// is set.
+    /// Keeps a record of every request if `log` is set, and the outcome of each of the source's requests if `outcomes` is set.
     pub(crate) fn new(log: bool, outcomes: bool) -> Self {
         Self {
             response: Default::default(),
@@ -104,8 +103,8 @@ impl Recorder {
         }
     }
 
-    /// Begins anew at `from`, when each process had `waited` for so long. What arrived before does not count, but is in the log
-    /// and among the outcomes. A wait that is under way counts when it ends.
+    /// Resets the statistics at `from`, when each process has `waited` for this long. Requests that arrived before do not
+    /// count, but are in the log and among the outcomes. A wait that has begun counts when it ends.
     pub(crate) fn restart(&mut self, from: Nanos, waited: Option<Vec<(ProcessId, Nanos)>>) {
         let old = std::mem::replace(self, Self::new(false, false));
         *self = Self {
@@ -125,7 +124,7 @@ impl Recorder {
         };
     }
 
-    /// All requests that have arrived.
+    /// The number of all requests that have arrived.
     pub(crate) fn arrivals(&self) -> u64 {
         self.arrivals
     }
@@ -153,7 +152,7 @@ impl Recorder {
         self.intervals.queue += 1;
     }
 
-    /// A request joined another.
+    /// A request was merged into another.
     pub(crate) fn merged(&mut self) {
         self.merged += 1;
     }
@@ -193,7 +192,7 @@ impl Recorder {
         }
     }
 
-    /// The device finished a request. Its first part belongs to the source's request `handle`.
+    /// The device has completed a request. Its first part belongs to the source's request `handle`.
     pub(crate) fn served(&mut self, rq: &Request, handle: SourceHandle, service: &ServiceBreakdown, now: Nanos) {
         if let Some(outcome) = self.outcome(handle) {
             outcome.service += now.since(rq.issued);
@@ -383,7 +382,7 @@ impl Recorder {
     }
 }
 
-/// The geometric mean of times in milliseconds; those below a microsecond count as one. 0 where there is none.
+/// The geometric mean of times in milliseconds; those below a microsecond count as one. 0 if there are none.
 fn geometric_mean(times: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = times.fold((0.0, 0.0), |(sum, count), ms| (sum + ms.max(1e-3).ln(), count + 1.0));
     if count > 0.0 { f64::exp(sum / count) } else { 0.0 }

@@ -1,12 +1,12 @@
 //! Plugging: holding requests back for a moment so that they can merge.
 //!
 //! Linux 2.6 plugs the *device*: the first request into an empty queue waits until there are four, 3 ms have passed, a
-//! task waits for its request, or one completes. Linux 6.x plugs the *task*: what it submits in one go is kept on a
-//! list of its own, merged there, and inserted when the task sleeps or the list is full.
+//! task waits for its request, or one completes. Linux 6.x plugs the *task*: the requests of one batch are kept on the
+//! task's list, merged there, and inserted when the task sleeps or the list is full.
 //!
-//! Write-back is submitted bio by bio under one plug, some microseconds apart, and so is a journal. A trace has each bio as
-//! an arrival of its own. So a list that ends with a write stays while its task goes on within [`PLUG_GAP`] without waiting
-//! for anything.
+//! Write-back is submitted bio by bio under one plug, some microseconds apart, and so is a journal. In a trace, each bio is a
+//! separate arrival. Therefore a list that ends with a write stays open while its task continues within [`PLUG_GAP`] without
+//! waiting.
 
 use iopilot_block::{Criticality, Flags, Nanos, Request, RequestId, Requests};
 use iopilot_sched::{MergeLimits, compatible};
@@ -21,8 +21,8 @@ const PLUG_REQUESTS: usize = 32;
 /// `BLK_PLUG_FLUSH_SIZE` of 6.x.
 const PLUG_BYTES: u64 = 128 * 1024;
 
-/// The time between two bios of write-back under one plug: less than this, as none sleeps in between. A bio of 1 MiB takes the
-/// kernel some tens of microseconds.
+/// The longest time between two bios of write-back under one plug. The task does not sleep in between, and a bio of 1 MiB
+/// takes the kernel some tens of microseconds.
 pub(crate) const PLUG_GAP: Nanos = Nanos::from_micros(100);
 
 /// Where requests are held back.
@@ -40,11 +40,11 @@ pub(crate) enum Plugging {
 #[derive(Clone, Debug)]
 pub(crate) struct Plug {
     kind: Plugging,
-    /// What the present task holds.
+    /// The list of the present task.
     held: VecDeque<RequestId>,
-    /// When the device's plug is pulled at the latest; `None` where it is not plugged.
+    /// The latest time at which the device is unplugged; `None` if it is not plugged.
     unplug_at: Option<Nanos>,
-    /// When the task's list is flushed at the latest, where it stays after a batch.
+    /// The latest time at which the task's list is flushed, if it stays open after a batch.
     open_until: Option<Nanos>,
     /// Whether the present task will wait for a request of its batch.
     waits: bool,
@@ -60,17 +60,17 @@ impl Plug {
         self.unplug_at.is_some()
     }
 
-    /// When the device's plug is pulled at the latest.
+    /// The latest time at which the device is unplugged.
     pub(crate) fn unplug_at(&self) -> Option<Nanos> {
         self.unplug_at
     }
 
-    /// Pulls the device's plug.
+    /// Unplugs the device.
     pub(crate) fn unplug(&mut self) {
         self.unplug_at = None;
     }
 
-    /// Joins `new` to the last request the task holds, where that fits.
+    /// Merges `new` into the last request of the task's list, if they are adjacent.
     pub(crate) fn try_merge(&self, rqs: &mut Requests, new: RequestId, limits: &MergeLimits) -> bool {
         let Some(&last) = self.held.back() else { return false };
         if limits.nomerges >= 2 || rqs[last].process != rqs[new].process || !compatible(&rqs[last], &rqs[new], limits) {
@@ -87,19 +87,19 @@ impl Plug {
         }
     }
 
-    /// Whether `rq` goes on the task's list; false where tasks do not plug.
+    /// Whether `rq` goes on the task's list; false if tasks do not plug.
     pub(crate) fn holds(&self, rq: &Request) -> bool {
         self.kind == Plugging::Task && rq.op.transfers()
     }
 
-    /// Keeps `id` on the task's list.
+    /// Appends `id` to the task's list.
     pub(crate) fn hold(&mut self, id: RequestId) {
         self.held.push_back(id);
     }
 
-    /// Whether the task's list is to be flushed before another request goes on it (`blk_add_rq_to_plug`): a long request at its
-    /// end can grow until one comes that does not join it.
-    /// A list that stayed open is flushed before another task's request, too.
+    /// Whether the task's list is flushed before another request joins it (`blk_add_rq_to_plug`). A long request at its end can
+    /// grow until a request arrives that does not merge with it. A list that stayed open is also flushed before the request of
+    /// another task.
     pub(crate) fn is_full(&self, rqs: &Requests, new: RequestId, limits: &MergeLimits) -> bool {
         let Some(&last) = self.held.back() else { return false };
         self.held.len() >= PLUG_REQUESTS
@@ -112,13 +112,13 @@ impl Plug {
         self.held.back().is_some_and(|&last| rqs[last].is_write())
     }
 
-    /// Whether the task's list stays after its batch, as its task goes on at `next`.
+    /// Whether the task's list stays open after its batch, because the task continues at `next`.
     pub(crate) fn stays_open(&mut self, next: Option<Nanos>) -> bool {
         self.open_until = next.filter(|_| !self.held.is_empty());
         self.open_until.is_some()
     }
 
-    /// When a list that stayed open is flushed at the latest.
+    /// The latest time at which a list that stayed open is flushed.
     pub(crate) fn open_until(&self) -> Option<Nanos> {
         self.open_until
     }
@@ -138,7 +138,7 @@ impl Plug {
         if self.kind != Plugging::Device {
             return;
         }
-        // Direct I/O pulls the plug as soon as it is submitted, whether someone waits or not; read-ahead does not.
+        // Direct I/O unplugs the device when it is submitted, whether its task waits or not. Read-ahead does not.
         let direct = rq.is_sync() && !rq.flags.contains(Flags::READ_AHEAD);
         self.waits |= direct || rq.criticality == Criticality::TimeCritical;
         if idle && self.unplug_at.is_none() {
@@ -149,7 +149,7 @@ impl Plug {
         }
     }
 
-    /// The task's batch is over. A task that sleeps for its read pulls the device's plug.
+    /// The task's batch has ended. A task that sleeps for its read unplugs the device.
     pub(crate) fn end_batch(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.unplug();

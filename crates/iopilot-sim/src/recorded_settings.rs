@@ -1,4 +1,4 @@
-//! The block layer of a recording, for the machine that replays it.
+//! Takes the block layer's settings from a recording, for the machine that replays it.
 
 use crate::machine::Machine;
 use iopilot_trace::RecordedSystem;
@@ -8,10 +8,10 @@ use iopilot_workload::Recording;
 const DEFAULT_REQUESTS: u32 = 128;
 
 impl Machine {
-    /// Takes the block layer's settings and the number of CPUs from `recording`, where this machine's description does not set
-    /// them. What was taken, in a sentence for the user; `None` where the recording does not carry its machine.
+    /// Takes the block layer's settings and the number of CPUs from `recording`, unless this machine's description sets them.
+    /// Returns a sentence for the user that says what was taken; `None` if the recording does not describe its machine.
     ///
-    /// A recording on a solid-state drive says nothing of the queue of a hard disk, nor the reverse: then nothing is taken.
+    /// Nothing is taken from a recording on a solid-state drive for a hard disk, or the reverse.
     pub fn take_settings(&mut self, recording: &Recording) -> Option<String> {
         let system = recording.system.as_ref()?;
         let place = format!("{} (Linux {}, {})", system.device, system.kernel, system.scheduler);
@@ -34,7 +34,7 @@ impl Machine {
         take("host_tags", &mut block.host_tags, host_tags(system, depth));
         take("queue_depth", &mut block.queue_depth, depth);
         take("max_sectors_kb", &mut block.max_sectors_kb, system.attribute("max_sectors_kb"));
-        // Zero turns it off, which bfq does by itself.
+        // The value 0 turns throttling off, which bfq does by itself.
         if system.scheduler != "bfq" && block.wbt_lat_usec.is_none() {
             block.wbt_lat_usec = system.attribute("wbt_lat_usec");
             taken.extend(block.wbt_lat_usec.map(|value| format!("wbt_lat_usec {value}")));
@@ -47,7 +47,7 @@ impl Machine {
             block.fua = Some(fua != 0);
             taken.push(format!("fua {fua}"));
         }
-        // libata is below SCSI, which has a budget. What else has a SATA disk behind it is a hypervisor or a server.
+        // libata is below SCSI, which has a dispatch budget. Without one, a hypervisor or a server is above the SATA disk.
         if !system.dispatch_budget && block.flush_defers.is_none() && self.drains_for_flushes() {
             self.block.flush_defers = Some(false);
             taken.push("flush_defers false".to_owned());
@@ -76,7 +76,7 @@ impl Machine {
     }
 }
 
-/// The scheduler's tags. Under `none` the queue shows the hardware's instead, and a scheduler would get the kernel's default.
+/// The scheduler's tags. Under `none` the queue shows those of the hardware instead; a scheduler would get the kernel's default.
 fn scheduler_requests(system: &RecordedSystem) -> Option<u32> {
     if system.scheduler == iopilot_sched::NO_SCHEDULER {
         system.hardware_tags.map(|tags| 2 * tags.min(DEFAULT_REQUESTS))
@@ -85,8 +85,8 @@ fn scheduler_requests(system: &RecordedSystem) -> Option<u32> {
     }
 }
 
-/// The tags of the hardware. A driver that asks the disk for room has its own number; of any other, the disk's depth is the
-/// number of its tags.
+/// The tags of the hardware. A driver with a dispatch budget has its own number of tags. For other drivers, the disk's depth is
+/// the number of tags.
 fn host_tags(system: &RecordedSystem, depth: Option<u32>) -> Option<u32> {
     let shown = if system.scheduler == iopilot_sched::NO_SCHEDULER { system.attribute("nr_requests") } else { None };
     match system.dispatch_budget {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_description_sets_stays() {
+    fn settings_of_the_description_are_kept() {
         let text = "disk = \"hd-500-16\"\n[block]\nqueue_depth = 8\n[host]\ncpus = 16\n";
         let mut machine = Machine::from_toml(text, std::path::Path::new("m.toml")).unwrap();
         machine.take_settings(&Recording { system: Some(system("none", "4")), observed: None });
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_of_another_kind_says_nothing() {
+    fn a_recording_of_another_kind_of_disk_is_ignored() {
         let mut ssd = system("none", "1023");
         ssd.queue.insert("rotational".into(), "0".into());
         let (machine, note) = machine(&Recording { system: Some(ssd), observed: None });

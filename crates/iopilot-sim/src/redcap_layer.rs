@@ -2,18 +2,21 @@
 
 use crate::error::SimError;
 use crate::ios::Io;
+use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
-use crate::redcap_report::{RedcapReport, StateChange};
-use crate::redcap_virtual_disk::RedcapVirtualDisk;
-use crate::report::RunReport;
-use crate::run::RunConfig;
+use crate::redcap_report::{DiskView, RedcapReport, StateChange};
+use crate::report::{RunReport, Series};
+use crate::run_config::RunConfig;
 use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
-use iopilot_redcap::{Action, Contents, CopyId, Counters, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served};
+use iopilot_redcap::{
+    CacheCounters, CacheGeometry, Contents, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart,
+    Role,
+};
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
 use std::ops::Range;
 
-/// State changes that a report keeps at most.
+/// The largest number of state changes in a report.
 const CHANGES: usize = 4096;
 
 /// A request of the workload in the cache.
@@ -21,7 +24,7 @@ const CHANGES: usize = 4096;
 struct Original {
     arrival: Arrival,
     arrived: Nanos,
-    /// Whether its task has to wait for the disk. What is copied at once is copied by the task itself.
+    /// Whether its task waits for the disk. A hit that is copied at once is copied by the task itself.
     waits: bool,
 }
 
@@ -33,32 +36,32 @@ struct Sent {
     extent: (Lba, Sectors),
 }
 
-/// A cache with a virtual disk, where its algorithm needs one.
-pub(crate) type Cache = Redcap<Option<RedcapVirtualDisk>>;
+/// A cache, with a reference disk if its algorithm needs one.
+pub(crate) type RedcapCache<V> = Redcap<Option<V>>;
 
-/// The cache of one device. The engine carries out what it asks for.
+/// The cache of one device. The engine carries out its actions.
 #[derive(Clone)]
-pub(crate) struct RedcapLayer {
-    cache: Cache,
+pub(crate) struct RedcapLayer<V> {
+    cache: RedcapCache<V>,
     settings: String,
     originals: Vec<Original>,
     free: Vec<u64>,
-    /// By its index, the part that the block layer has under that number.
+    /// The parts in the block layer. The index of a part is its handle there.
     parts: Vec<Option<Sent>>,
-    /// Nanoseconds to copy a sector.
+    /// The time to copy a sector, in nanoseconds.
     copy_per_sector: f64,
     prefetches: u64,
-    /// Its counters, and its prefetches, when the warm-up was over.
-    before: (Counters, u64),
+    /// The counters, and the number of prefetches, at the end of the warm-up.
+    before: (CacheCounters, u64),
     changes: Vec<StateChange>,
-    /// What the workload sees. The block layer's own recorder sees the disk's requests.
+    /// Records the workload's requests. The block layer's own recorder records the disk's requests.
     pub(crate) recorder: Recorder,
-    /// What is to be done; empty between calls of the engine.
-    pub(crate) actions: Vec<Action>,
+    /// The actions to carry out; empty between calls of the engine.
+    pub(crate) actions: Vec<RedcapAction>,
 }
 
-impl RedcapLayer {
-    pub(crate) fn new(cache: Cache, spec: &RedcapSpec, recorder: Recorder) -> Self {
+impl<V: LearningDisk> RedcapLayer<V> {
+    pub(crate) fn new(cache: RedcapCache<V>, spec: &RedcapSpec, recorder: Recorder) -> Self {
         let active = cache.state().is_active();
         Self {
             cache,
@@ -68,14 +71,14 @@ impl RedcapLayer {
             parts: Vec::new(),
             copy_per_sector: spec.copy_us_per_kib * 500.0,
             prefetches: 0,
-            before: (Counters::default(), 0),
+            before: (CacheCounters::default(), 0),
             changes: vec![StateChange { time_s: 0.0, active }],
             recorder,
             actions: Vec::new(),
         }
     }
 
-    /// Requests of the workload that are not complete.
+    /// The number of the workload's requests that are not complete.
     pub(crate) fn outstanding(&self) -> usize {
         self.originals.len() - self.free.len()
     }
@@ -84,7 +87,7 @@ impl RedcapLayer {
         self.cache.state().is_active()
     }
 
-    /// Turns the cache on or off, from outside.
+    /// Turns the cache on or off.
     pub(crate) fn set_active(&mut self, active: bool, now: Nanos) {
         self.cache.set_active(active, now, &mut self.actions);
         self.note_state(now);
@@ -95,19 +98,19 @@ impl RedcapLayer {
         self.cache.set_off_regions(sectors, now, &mut self.actions);
     }
 
-    /// Gives the cache other segments.
-    pub(crate) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+    /// Changes the geometry of the cache.
+    pub(crate) fn set_geometry(&mut self, geometry: CacheGeometry, now: Nanos) -> Result<(), InputError> {
         self.cache.set_geometry(geometry, now, &mut self.actions)?;
         self.note_state(now);
         Ok(())
     }
 
-    /// What the cache holds.
+    /// Which blocks the cache holds.
     pub(crate) fn contents(&self) -> Contents {
         self.cache.contents()
     }
 
-    /// Lets the cache begin with what another one held.
+    /// Starts the cache with the contents of another one.
     pub(crate) fn begin_with(&mut self, contents: &Contents) {
         self.cache.begin_with(contents);
     }
@@ -130,8 +133,8 @@ impl RedcapLayer {
         self.note_state(now);
     }
 
-    /// A part as the block layer takes it.
-    pub(crate) fn arrival_of(&mut self, part: &Part) -> Arrival {
+    /// A part as a request to the block layer.
+    pub(crate) fn arrival_of(&mut self, part: &RequestPart) -> Arrival {
         let index = part.id.index();
         if index >= self.parts.len() {
             self.parts.resize(index + 1, None);
@@ -142,37 +145,37 @@ impl RedcapLayer {
         if !is_prefetch {
             self.originals[part.io.0 as usize].waits = true;
         }
-        let &Part { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
+        let &RequestPart { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
         let handle = SourceHandle(index as u64);
         Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle }
     }
 
-    /// The block layer has completed what it has under `handle`, as a request of `merged` sectors.
+    /// The block layer has completed the part with this handle, as a request of `merged` sectors.
     pub(crate) fn served(
         &mut self,
         handle: SourceHandle,
         (inserted, issued, now): (Nanos, Nanos, Nanos),
         merged: Sectors,
     ) {
-        // A virtual disk knows what the real one has shown by the time of each of its own requests.
+        // The reference disk runs to `now` first: it must not learn from a later request of the real disk.
         self.cache.advance(now, &mut self.actions);
         if let Some(Sent { part, op, extent }) = self.parts.get_mut(handle.0 as usize).and_then(Option::take) {
-            // With a virtual disk, time in the disk's own queue is time of waiting, as the model has none.
-            let dispatched = self.virtual_disk().map_or(issued, |disk| disk.learn(op, extent, issued, now));
-            let served = Served { inserted, dispatched, completed: now, merged };
+            // The model of a reference disk has no queue, so that time in the disk's own queue counts as waiting.
+            let dispatched = self.reference_disk().map_or(issued, |disk| disk.learn(op, extent, issued, now));
+            let served = PartTimes { inserted, dispatched, completed: now, merged };
             self.cache.served(part, served, &mut self.actions);
         }
         self.note_state(now);
     }
 
-    fn virtual_disk(&mut self) -> Option<&mut RedcapVirtualDisk> {
-        self.cache.virtual_disk()?.as_mut()
+    fn reference_disk(&mut self) -> Option<&mut V> {
+        self.cache.reference_disk()?.as_mut()
     }
 
     /// A task has started another.
     pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId, now: Nanos) {
         self.cache.advance(now, &mut self.actions);
-        if let Some(disk) = self.virtual_disk() {
+        if let Some(disk) = self.reference_disk() {
             disk.started(process, parent);
         }
         self.note_state(now);
@@ -181,7 +184,7 @@ impl RedcapLayer {
     /// A task has exited.
     pub(crate) fn exited(&mut self, process: ProcessId, now: Nanos) {
         self.cache.advance(now, &mut self.actions);
-        if let Some(disk) = self.virtual_disk() {
+        if let Some(disk) = self.reference_disk() {
             disk.exited(process, now);
         }
         self.note_state(now);
@@ -189,15 +192,15 @@ impl RedcapLayer {
 
     /// The scheduler below was changed.
     pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, config: &RunConfig) -> Result<(), SimError> {
-        self.virtual_disk().map_or(Ok(()), |disk| disk.set_scheduler(scheduler, config))
+        self.reference_disk().map_or(Ok(()), |disk| disk.set_scheduler(scheduler, config))
     }
 
-    /// A prefetch is given up: nobody waits for it, and the queue is full.
-    pub(crate) fn give_up(&mut self, part: &Part, now: Nanos) {
+    /// Drops a prefetch, because the queue is full.
+    pub(crate) fn give_up(&mut self, part: &RequestPart, now: Nanos) {
         self.cache.dropped(part.id, now, &mut self.actions);
     }
 
-    /// Something is copied to a reader; how long that takes.
+    /// Begins a copy to a reader. Returns how long it takes.
     pub(crate) fn copy(&mut self, io: SourceHandle, sectors: u32, now: Nanos) -> Nanos {
         let original = &mut self.originals[io.0 as usize];
         original.waits |= original.arrived < now;
@@ -211,7 +214,7 @@ impl RedcapLayer {
         self.note_state(now);
     }
 
-    /// A request of the workload is complete; its arrival, and whether its task sleeps until then.
+    /// A request of the workload is complete. Returns its arrival, and whether its task has slept.
     pub(crate) fn done(&mut self, handle: SourceHandle, now: Nanos) -> (Arrival, bool) {
         let Original { arrival, arrived, waits } = self.originals[handle.0 as usize];
         self.free.push(handle.0);
@@ -226,7 +229,7 @@ impl RedcapLayer {
 
     fn note_state(&mut self, now: Nanos) {
         let (active, time_s) = (self.is_active(), now.as_secs_f64());
-        // What a state is changed to at once does not show.
+        // A state that is left in the same moment is not reported.
         if self.changes.last().is_some_and(|last| last.active != active && last.time_s == time_s) {
             self.changes.pop();
         }
@@ -235,13 +238,13 @@ impl RedcapLayer {
         }
     }
 
-    /// The warm-up was over at `end`, by when each process had `waited` for so long.
+    /// The warm-up has ended at `end`, when each process had `waited` for this long.
     pub(crate) fn restart_report(&mut self, end: Nanos, waited: Option<Vec<(ProcessId, Nanos)>>) {
         self.recorder.restart(end, waited);
         self.before = (*self.cache.counters(), self.prefetches);
     }
 
-    /// The report of a run under `scheduler` whose disk `below` recorded.
+    /// The report of a run under `scheduler`. `below` recorded the disk's requests.
     pub(crate) fn finish(self, below: Recorder, scheduler: String) -> RunReport {
         let report = RedcapReport::new(
             self.settings,
@@ -250,6 +253,29 @@ impl RedcapLayer {
             self.prefetches - self.before.1,
             &self.before.0,
         );
-        report.join(self.recorder.finish(scheduler.clone()), below.finish(scheduler))
+        joined(report, self.recorder.finish(scheduler.clone()), below.finish(scheduler))
+    }
+}
+
+/// The report of a run: `above` is what the workload saw, `below` what the disk did, and `redcap` what the cache did.
+fn joined(mut redcap: RedcapReport, above: RunReport, below: RunReport) -> RunReport {
+    redcap.disk = DiskView {
+        requests: below.requests,
+        reads: below.reads,
+        bytes: below.bytes,
+        response_ms: below.response_ms,
+        ..redcap.disk
+    };
+    RunReport {
+        service_ms: below.service_ms,
+        merged: below.merged,
+        dispatched: below.dispatched,
+        seek_distance_mean_sectors: below.seek_distance_mean_sectors,
+        utilization: below.utilization,
+        cache_hit_share: below.cache_hit_share,
+        device: below.device,
+        series: Series { seeks: below.series.seeks, ..above.series },
+        redcap: Some(redcap),
+        ..above
     }
 }

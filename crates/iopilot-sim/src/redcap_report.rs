@@ -1,58 +1,56 @@
-//! [`RedcapReport`]: what a REDCAP cache did in a run.
+//! [`RedcapReport`]: the results of a REDCAP cache in a run.
 
-use crate::redcap_layer::Cache;
-use crate::report::RunReport;
 use iopilot_block::Distribution;
-use iopilot_redcap::{Counters, Geometry};
+use iopilot_redcap::{CacheCounters, CacheGeometry, Redcap, ReferenceDisk};
 use serde::Serialize;
 
-/// What a REDCAP cache did in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
+/// The results of a REDCAP cache in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
 #[derive(Clone, Debug, Serialize)]
 pub struct RedcapReport {
     /// Its settings, as on the command line.
     pub settings: String,
     /// Its segments at the end.
-    pub geometry: Geometry,
-    /// The share of the disk that `rig` left alone at the end, in percent.
+    pub geometry: CacheGeometry,
+    /// The share of the disk for which `adaptive` had the cache off at the end, in percent.
     pub off_percent: f64,
-    /// What it did.
+    /// What the cache has done.
     #[serde(flatten)]
-    pub counters: Counters,
-    /// How often the cache was turned on and off, the beginning included.
+    pub counters: CacheCounters,
+    /// The state at the beginning, and its changes.
     pub state: Vec<StateChange>,
-    /// The decisions of its algorithm: up to 4096, the latest.
+    /// The latest decisions of its algorithm, up to 4096.
     pub checks: Vec<CheckReport>,
-    /// What the disk was asked for. The rest of the run's report is what the workload saw.
+    /// The requests to the disk. The rest of the run's report is about the workload's requests.
     pub disk: DiskView,
 }
 
-/// The cache was turned on or off, or began so.
+/// The cache was turned on or off; the first entry is its state at the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StateChange {
-    /// When, in seconds.
+    /// The time in seconds.
     pub time_s: f64,
-    /// Whether it is in use from then on.
+    /// Whether the cache is active from then on.
     pub active: bool,
 }
 
 /// One decision of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CheckReport {
-    /// When, in seconds.
+    /// The time in seconds.
     pub time_s: f64,
-    /// How many reads had ended.
+    /// The number of reads that had ended.
     pub reads: u64,
-    /// The cost of the cache in milliseconds: the left side of the algorithm's condition. With `vd` and `vd-literal` the time of
-    /// one block.
+    /// The cost with the cache in milliseconds: the left side of the algorithm's condition. With `vd` and `vd-all-blocks`, the
+    /// time of one block.
     pub with_cache_ms: f64,
-    /// The cost without it: the right side.
+    /// The cost without the cache: the right side.
     pub without_cache_ms: f64,
-    /// Whether the cache was in use, and whether it is after the decision.
+    /// Whether the cache was active before the decision, and whether it is after it.
     pub active: [bool; 2],
-    /// The share of the disk that is left alone after the decision, in percent.
+    /// The share of the disk for which the cache is off after the decision, in percent.
     pub off_percent: f64,
     /// The segments after the decision.
-    pub geometry: Geometry,
+    pub geometry: CacheGeometry,
 }
 
 /// The requests that reached the disk's queue, prefetches among them.
@@ -71,13 +69,13 @@ pub struct DiskView {
 }
 
 impl RedcapReport {
-    /// Without what the counters were `before`.
-    pub(crate) fn new(
+    /// The report of `cache`. Counters count from `before`.
+    pub(crate) fn new<V: ReferenceDisk>(
         settings: String,
-        cache: &Cache,
+        cache: &Redcap<V>,
         state: Vec<StateChange>,
         prefetches: u64,
-        before: &Counters,
+        before: &CacheCounters,
     ) -> Self {
         let checks = cache.checks().iter().map(|check| CheckReport {
             time_s: check.at.as_secs_f64(),
@@ -96,29 +94,6 @@ impl RedcapReport {
             state,
             checks: checks.collect(),
             disk: DiskView { prefetches, ..DiskView::default() },
-        }
-    }
-
-    /// Puts together what the workload saw, `above`, and what the disk did, `below`.
-    pub(crate) fn join(mut self, above: RunReport, below: RunReport) -> RunReport {
-        self.disk = DiskView {
-            requests: below.requests,
-            reads: below.reads,
-            bytes: below.bytes,
-            response_ms: below.response_ms,
-            ..self.disk
-        };
-        RunReport {
-            service_ms: below.service_ms,
-            merged: below.merged,
-            dispatched: below.dispatched,
-            seek_distance_mean_sectors: below.seek_distance_mean_sectors,
-            utilization: below.utilization,
-            cache_hit_share: below.cache_hit_share,
-            device: below.device,
-            series: crate::report::Series { seeks: below.series.seeks, ..above.series },
-            redcap: Some(self),
-            ..above
         }
     }
 }

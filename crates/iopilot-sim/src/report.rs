@@ -1,9 +1,9 @@
 //! [`RunReport`]: the results of a run.
 //!
-//! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
+//! The serialised form is documented in `docs/reference/report.md` and is stable: fields are added, never renamed.
 
 use crate::redcap_report::RedcapReport;
-use crate::spread::Spread;
+use crate::spread::{Range, Spread};
 use crate::storage_report::StorageReport;
 use iopilot_block::{Criticality, Distribution, Histogram, HostReport, Nanos};
 use iopilot_device::DeviceReport;
@@ -19,9 +19,9 @@ pub struct MachineSummary {
     pub disk: String,
     /// The disk's size in bytes.
     pub capacity_bytes: u64,
-    /// Requests the device takes at once.
+    /// The number of requests that the device accepts at once.
     pub queue_depth: u32,
-    /// CPUs that submit requests.
+    /// The number of CPUs that submit requests.
     pub cpus: u16,
 }
 
@@ -52,22 +52,22 @@ pub struct RunReport {
     pub read_response_ms: Distribution,
     /// Response time of writes.
     pub write_response_ms: Distribution,
-    /// Time-critical requests: those that a process waits for (Ganger 3.1).
+    /// Time-critical requests, for which a process waits (Ganger 3.1).
     pub critical_requests: u64,
     /// Their response time.
     pub critical_response_ms: Distribution,
-    /// How long processes waited, summed over processes: for their own requests, or within a submission for a tag. One that
-    /// keeps several requests in flight waits once for all of them, and only while it could not go on. Where the workload
-    /// does not say when its processes wait, the sum of the response times of time-critical requests.
+    /// The time that processes waited for their own requests, or in a submission for a tag, summed over processes. A process
+    /// with several requests in flight waits once for all of them, and only while it cannot continue. If the workload does not
+    /// say when its processes wait: the sum of the response times of time-critical requests.
     pub waiting_s: f64,
-    /// The same for each time-critical request, on average.
+    /// The same divided by the number of time-critical requests.
     pub wait_ms_mean: f64,
-    /// How long a process waits for one of its requests: the geometric mean over processes, in milliseconds. A process with few
-    /// requests counts as much as one with many.
+    /// The mean time that a process waits for one of its requests: the geometric mean over processes, in milliseconds. A process
+    /// with few requests counts as much as one with many.
     pub process_wait_ms: f64,
     /// From issue to the device to completion; over dispatched requests, after merging.
     pub service_ms: Distribution,
-    /// Requests that joined another.
+    /// Requests that were merged into another.
     pub merged: u64,
     /// Requests sent to the device, after merging.
     pub dispatched: u64,
@@ -83,31 +83,47 @@ pub struct RunReport {
     pub jain: f64,
     /// Each process, in order of its id.
     pub processes: Vec<ProcessReport>,
-    /// How far several replays under this scheduler differ, where there were several.
+    /// The spread of several replays under this scheduler, if there were several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// The device's own report, for arrays and solid-state drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceReport>,
-    /// What a REDCAP cache did, where there was one. Then all that is not about the device is what the workload saw.
+    /// The results of a REDCAP cache, if there was one. Then all other fields that are not about the device are about the
+    /// workload's requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redcap: Option<RedcapReport>,
     /// Where the time of the host went, for workloads of processes that run on CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<HostReport>,
-    /// When the device had nothing to do, and how far its arm moved, for the same workloads.
+    /// The device's idle periods and seeks, for the same workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageReport>,
     /// For plots; not part of the JSON.
     #[serde(skip)]
     pub series: Series,
-    /// Every request in order of arrival, where the run was asked to keep them: a trace of the simulation.
+    /// Every request in order of arrival, if [`crate::RunConfig`] asks for them: a trace of the simulation.
     #[serde(skip)]
     pub log: Option<Vec<TraceRecord>>,
-    /// The outcome of each of the source's requests, by the source's handle, where [`crate::RunConfig`] asks for it. In a
-    /// replay the handle is the request's place in the trace, so that runs can be compared request by request.
+    /// The outcome of each of the source's requests, by the source's handle, if [`crate::RunConfig`] asks for it. In a replay the
+    /// handle is the request's index in the trace, so that runs can be compared request by request.
     #[serde(skip)]
     pub outcomes: Option<Vec<RequestOutcome>>,
+}
+
+impl Spread {
+    /// The spread of `runs`; `None` for fewer than two.
+    pub fn of(runs: &[RunReport]) -> Option<Self> {
+        let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
+        (runs.len() > 1).then(|| Self {
+            replays: runs.len() as u32,
+            percent: 0.0,
+            elapsed_s: range(|r| r.elapsed_s),
+            throughput_mb_s: range(|r| r.throughput_mb_s),
+            wait_ms_mean: range(|r| r.wait_ms_mean),
+            response_ms_mean: range(|r| r.response_ms.mean),
+        })
+    }
 }
 
 /// The times of one request.
@@ -115,9 +131,9 @@ pub struct RunReport {
 pub struct RequestOutcome {
     /// From arrival at the block layer to completion.
     pub response: Nanos,
-    /// From issue to completion of the request that the device served. Zero where it was merged into another.
+    /// From issue to completion of the request that the device served. Zero if it was merged into another.
     pub service: Nanos,
-    /// When it was complete.
+    /// The time of its completion.
     pub completion: Nanos,
     /// Whether its process waited for it.
     pub criticality: Criticality,
@@ -136,7 +152,7 @@ pub struct ProcessReport {
     pub active_s: f64,
     /// Its mean response time.
     pub response_mean_ms: f64,
-    /// How long it waited for its own requests or for tags, where the workload says so.
+    /// The time that it waited for its own requests or for tags, if the workload knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_s: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! [`RequestLog`]: what happened to every request, in order of arrival, while the run goes on.
+//! [`RequestLog`]: a record of every request, in order of arrival, while the run goes on.
 
 use iopilot_block::Nanos;
 use iopilot_trace::TraceRecord;
@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
-/// Puts completed requests into order of arrival. Requests that arrived at one moment stay in order of completion.
+/// Puts completed requests into order of arrival. Requests that arrived at the same time stay in order of completion.
 ///
-/// It holds only the requests that arrived behind one that has not completed. O(log n) a request, where n is the number
-/// of moments held; nothing is allocated once that has peaked.
+/// It holds only requests that arrived after one that has not completed. O(log n) for each request, where n is the number of
+/// arrival times held; nothing is allocated once that has peaked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestLog {
-    /// The moments of arrival, from the earliest with a request in flight.
+    /// The arrival times, from the earliest with a request in flight.
     moments: VecDeque<Moment>,
-    /// Records that wait for an earlier request, in lists.
+    /// Records that wait for an earlier request, in linked lists.
     held: Vec<(TraceRecord, u32)>,
     free: Vec<u32>,
     /// Records that are ready to be taken.
@@ -25,9 +25,9 @@ pub(crate) struct RequestLog {
 #[derive(Clone, Debug)]
 struct Moment {
     arrival: Nanos,
-    /// How many of them have not completed.
+    /// The number of them that have not completed.
     open: u32,
-    /// The list of those that have completed: first and last.
+    /// The first and the last record of the list of those that have completed.
     first: u32,
     last: u32,
 }
@@ -76,7 +76,7 @@ impl RequestLog {
         self.ready()
     }
 
-    /// Moves the records of a list to those that are ready.
+    /// Moves the records of a list to the ready records.
     fn make_ready(&mut self, mut slot: u32) {
         while slot != NONE {
             let (record, following) = &self.held[slot as usize];
@@ -99,7 +99,8 @@ impl RequestLog {
         }
     }
 
-    /// Removes the moments whose requests are all complete. The completed ones of the first remaining moment are ready too.
+    /// Removes the first arrival times whose requests are all complete. The completed requests of the first remaining one
+    /// become ready.
     fn release(&mut self) {
         while self.moments.front().is_some_and(|moment| moment.open == 0) {
             self.moments.pop_front();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_under_way_holds_others_back() {
+    fn only_requests_in_flight_hold_others_back() {
         let mut log = RequestLog::default();
         [0, 5, 5, 9].into_iter().for_each(|at| log.arrived(Nanos(at)));
         log.completed(record(5, 1));

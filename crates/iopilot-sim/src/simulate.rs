@@ -3,7 +3,8 @@
 use crate::error::SimError;
 use crate::machine::Machine;
 use crate::report::RunReport;
-use crate::run::{LogSink, Progress, RunConfig, run, run_logged};
+use crate::run::{LogSink, Progress, run, run_logged};
+use crate::run_config::RunConfig;
 use crate::session::Session;
 use crate::warm_up::WarmUp;
 use iopilot_catalogue::AnyDevice;
@@ -11,21 +12,21 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_workload::Source;
 use iopilot_workload::Workload;
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Seed of all random choices.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Whether reports are to hold every request.
+    /// Whether reports contain every request.
     pub log: bool,
-    /// The beginning of the run that reports leave out, where there is one.
+    /// The warm-up that reports leave out, if there is one.
     pub warm_up: Option<WarmUp>,
 }
 
 /// Runs `workload` on `machine` under `scheduler`.
 ///
 /// # Errors
-/// Where a setting is not accepted, the workload does not fit the disk, or the run gets stuck.
+/// If a setting is not accepted, the workload does not fit the disk, or the run gets stuck.
 pub fn simulate(
     machine: &Machine,
     workload: &Workload,
@@ -41,7 +42,7 @@ pub fn simulate(
 /// [`Machine::run_config`].
 ///
 /// # Errors
-/// Where a setting is not accepted, or the workload does not fit the disk.
+/// If a setting is not accepted, or the workload does not fit the disk.
 pub fn begin<'w>(
     machine: &Machine,
     workload: &'w Workload,

@@ -1,9 +1,8 @@
-//! [`Spread`]: how far several replays of one load differ.
+//! [`Spread`]: the differences between several replays of one load.
 
-use crate::report::RunReport;
 use serde::Serialize;
 
-/// The least and the greatest of several replays.
+/// The least and the greatest value of several replays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Range {
     /// The least.
@@ -13,7 +12,7 @@ pub struct Range {
 }
 
 impl Range {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Self {
         let start = Self { min: f64::INFINITY, max: f64::NEG_INFINITY };
         values.fold(start, |range, value| Self { min: range.min.min(value), max: range.max.max(value) })
     }
@@ -24,11 +23,11 @@ impl Range {
     }
 }
 
-/// How far the replays of one load under one scheduler differ: other recordings of the load, think times drawn anew, or
-/// other seeds. The run that is reported is the middle one by the verdict's measure.
+/// The differences between replays of one load under one scheduler: with other recordings of the load, other think times, or
+/// other seeds. The report is that of the median run by the verdict's measure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many replays there were.
+    /// The number of replays.
     pub replays: u32,
     /// Half of the spread of the verdict's measure, in percent of the value that is reported.
     pub percent: f64,
@@ -36,25 +35,10 @@ pub struct Spread {
     pub elapsed_s: Range,
     /// Throughput, 10^6 bytes a second.
     pub throughput_mb_s: Range,
-    /// How long processes wait for each request that they wait for, ms.
+    /// The mean time that a process waits for a request that it waits for, ms.
     pub wait_ms_mean: Range,
     /// Mean response time, ms.
     pub response_ms_mean: Range,
-}
-
-impl Spread {
-    /// That of `runs`; `None` for fewer than two, which have none.
-    pub fn of(runs: &[RunReport]) -> Option<Self> {
-        let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
-        (runs.len() > 1).then(|| Self {
-            replays: runs.len() as u32,
-            percent: 0.0,
-            elapsed_s: range(|r| r.elapsed_s),
-            throughput_mb_s: range(|r| r.throughput_mb_s),
-            wait_ms_mean: range(|r| r.wait_ms_mean),
-            response_ms_mean: range(|r| r.response_ms.mean),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -1,28 +1,27 @@
-//! [`StorageReport`]: when the device had nothing to do, and how far its arm moved.
+//! [`StorageReport`]: the device's idle periods, and the seeks of its arm.
 
 use iopilot_block::{Distribution, Histogram, Nanos};
 use iopilot_device::ServiceBreakdown;
 use serde::Serialize;
 
-/// When the device had nothing to do, and how far its arm moved (Ganger 5.4, 6.8).
+/// The device's idle periods, and the seeks of its arm (Ganger 5.4, 6.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StorageReport {
-    /// Periods in which the device had no request, with those at the beginning and at the end of the run.
+    /// Periods in which the device had no request, including those at the beginning and at the end of the run.
     pub idle_periods: u64,
     /// Their lengths.
     pub idle_ms: Distribution,
-    /// How far the arm moved for a request that the device's cache did not serve: the mean, in cylinders. 0 where the device
-    /// has no arm.
+    /// The mean seek distance of requests that the device's cache did not serve, in cylinders. 0 if the device has no arm.
     pub seek_cylinders_mean: f64,
-    /// How long that took, with switching heads: the mean, in milliseconds.
+    /// The mean time of these seeks, with head switches, in milliseconds.
     pub seek_ms_mean: f64,
 }
 
-/// Measures what [`StorageReport`] reports.
+/// Measures the values of a [`StorageReport`].
 #[derive(Clone, Debug)]
 pub(crate) struct StorageRecorder {
     idle: Histogram,
-    /// Since when the device has had no request, if it has none.
+    /// The time since which the device has had no request, if it has none.
     idle_since: Option<Nanos>,
     moves: u64,
     cylinders: u64,
@@ -30,7 +29,7 @@ pub(crate) struct StorageRecorder {
 }
 
 impl StorageRecorder {
-    /// From `now` on, when the device has a request or none.
+    /// Starts at `now`, when the device is idle or not.
     pub(crate) fn new(now: Nanos, is_idle: bool) -> Self {
         let idle_since = is_idle.then_some(now);
         Self { idle: Histogram::new(), idle_since, moves: 0, cylinders: 0, seek: Nanos::ZERO }
@@ -44,12 +43,12 @@ impl StorageRecorder {
         }
     }
 
-    /// The device has no request any more.
+    /// The device has completed its last request.
     pub(crate) fn emptied(&mut self, now: Nanos) {
         self.idle_since = Some(now);
     }
 
-    /// It has served a request that counts.
+    /// The device has served a request that counts.
     pub(crate) fn served(&mut self, service: &ServiceBreakdown) {
         if !service.cache_hit {
             self.moves += 1;

@@ -1,4 +1,4 @@
-//! Request tags: how many requests may be queued, and who sleeps when there are none left.
+//! Request tags: they limit the number of queued requests. A task that finds none free sleeps.
 
 use iopilot_block::{Request, RequestId};
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ const WAIT_QUEUES: usize = 8;
 /// How tags are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TagRule {
-    /// Linux 2.6: `nr_requests` reads and as many writes (`struct request_list`); sleepers go in order.
+    /// Linux 2.6: `nr_requests` reads and as many writes (`struct request_list`); sleepers are woken in order.
     PerDirection,
     /// Linux 6.x (`sbitmap_queue`): one bitmap of `nr_requests`. Sleepers are spread over eight wait queues in
     /// turn, and woken from these in turn, in batches of an eighth of the tags. A freed tag goes to the first task that
@@ -24,14 +24,15 @@ pub(crate) enum TagRule {
 pub(crate) struct Tags {
     rule: TagRule,
     nr_requests: u32,
-    /// Tags taken: reads, writes. `Shared` looks at the sum.
+    /// The tags in use by reads and by writes. `Shared` limits their sum.
     used: [u32; 2],
     /// Sleeping submitters. `PerDirection`: the first queue is for reads, the second for writes.
     waiting: [VecDeque<RequestId>; WAIT_QUEUES],
-    /// `Shared`: the wait queue for the next sleeper, and that from which the next is woken.
+    /// `Shared`: the wait queue for the next sleeper.
     next_wait_queue: usize,
+    /// `Shared`: the wait queue from which the next sleeper is woken.
     next_wake_queue: usize,
-    /// How many are asleep or waking up.
+    /// The number of tasks that sleep or are waking.
     sleepers: usize,
     /// Tags freed since sleepers were last woken.
     frees: u32,
@@ -62,7 +63,7 @@ impl Tags {
         self.rule == TagRule::Shared
     }
 
-    /// Replaces the tags by another number of free ones. The sleepers stay, and all are woken.
+    /// Changes the number of tags, all of which must be free. All sleepers are woken.
     pub(crate) fn resize(&mut self, nr_requests: u32, woken: &mut Vec<RequestId>) {
         debug_assert_eq!(self.used, [0; 2], "tags change hands when none is in use");
         woken.extend(self.waiting.iter_mut().flat_map(|queue| queue.drain(..)));
@@ -74,7 +75,7 @@ impl Tags {
         self.used == [0; 2]
     }
 
-    /// Whether so many reads would find tags, with one to spare for others.
+    /// Whether this many reads would find tags, and leave one for others.
     pub(crate) fn has_free(&self, reads: u32) -> bool {
         let used = match self.rule {
             TagRule::PerDirection => self.used[0],
@@ -87,20 +88,20 @@ impl Tags {
         self.nr_requests
     }
 
-    /// Takes a tag for `rq` while fewer than `limit` are in use. False where the submitter must sleep.
+    /// Takes a tag for `rq` if fewer than `limit` are in use. False if the submitter must sleep.
     pub(crate) fn take(&mut self, rq: &Request, limit: u32) -> bool {
         let direction = usize::from(rq.is_write());
         let used = match self.rule {
             TagRule::PerDirection => self.used[direction],
             TagRule::Shared => self.used[0] + self.used[1],
         };
-        // A limit below one would stop the queue for good.
+        // A limit below one would stop the queue forever.
         let free = used < limit.clamp(1, self.nr_requests);
         self.used[direction] += u32::from(free);
         free
     }
 
-    /// Frees the tag of `rq`. Adds the sleepers that this wakes to `woken`.
+    /// Frees the tag of `rq`. Appends the sleepers that this wakes to `woken`.
     pub(crate) fn give(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
         self.used[usize::from(rq.is_write())] -= 1;
         if self.rule == TagRule::PerDirection {
@@ -111,19 +112,19 @@ impl Tags {
             return;
         }
         self.frees += 1;
-        // The last freed tag wakes sleepers even within a batch: no later one would.
+        // The last tag in use wakes sleepers even within a batch, because no later one would.
         if self.frees >= self.wake_batch || self.used == [0; 2] {
             self.frees = 0;
             self.wake(self.wake_batch as usize, woken);
         }
     }
 
-    /// Frees the tag that `rq` was given while its submitter slept, as it is not needed after all.
+    /// Frees the tag that was reserved for `rq` while its submitter slept, because it is not needed.
     pub(crate) fn give_back(&mut self, rq: &Request) {
         self.used[usize::from(rq.is_write())] -= 1;
     }
 
-    /// `rq` does not need the tag that it was woken for. Adds the next sleeper to `woken`.
+    /// `rq` does not need the tag for which it was woken. Appends the next sleeper to `woken`.
     pub(crate) fn pass_on(&mut self, rq: &Request, woken: &mut Vec<RequestId>) {
         match self.rule {
             TagRule::PerDirection => woken.extend(self.waiting[usize::from(rq.is_write())].pop_front()),
@@ -162,11 +163,11 @@ impl Tags {
     /// A woken submitter has its tag, or needs none.
     pub(crate) fn awake(&mut self) {
         self.sleepers -= 1;
-        // It was given its next wait queue before it looked for a tag.
+        // Its next wait queue was chosen before it looked for a tag.
         self.next_wait_queue = (self.next_wait_queue + 1) % WAIT_QUEUES;
     }
 
-    /// The submitter of `id` was woken and found no tag: it sleeps again.
+    /// The submitter of `id` has woken and found no tag: it sleeps again.
     pub(crate) fn asleep_again(&mut self, id: RequestId, rq: &Request) {
         self.sleepers -= 1;
         match self.rule {
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_2_6_who_finds_no_tag_stays_in_front() {
+    fn in_linux_2_6_a_sleeper_that_finds_no_tag_stays_in_front() {
         let mut tags = Tags::new(TagRule::PerDirection, 1);
         let read = request(Op::Read);
         assert!(tags.take(&read, 1));
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn in_linux_6_who_finds_no_tag_goes_to_the_end() {
+    fn in_linux_6_a_sleeper_that_finds_no_tag_goes_to_the_end() {
         let mut tags = Tags::new(TagRule::Shared, 1);
         let read = request(Op::Read);
         assert!(tags.take(&read, 1));
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tag_wakes_someone_even_within_a_batch() {
+    fn the_last_tag_wakes_a_sleeper_even_within_a_batch() {
         let mut tags = Tags::new(TagRule::Shared, 64);
         let write = request(Op::Write);
         assert!(tags.take(&write, 1));

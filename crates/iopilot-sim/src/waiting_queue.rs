@@ -1,62 +1,64 @@
-//! [`WaitingQueue`]: what the requests of a virtual disk wait for (GF 3.2.3).
+//! [`WaitingQueue`]: the dependencies between the requests of a reference disk (GF 3.2.3).
 //!
-//! The virtual disk gets a copy of each request when the real one is submitted. The real process may be ahead of the virtual
-//! one by then. A heuristic finds what the copy depends on:
+//! The reference disk gets a copy of each request when the real one is submitted. By then, the real process may be ahead of its
+//! counterpart here. A heuristic finds the requests on which the copy depends:
 //!
 //! - A write depends on nothing.
-//! - A synchronous read waits for those of its process that are ahead of it.
+//! - A synchronous read waits for the earlier synchronous reads of its process.
 //! - Read-ahead waits for the synchronous reads of its process that are ahead of it in this queue.
-//! - The first request of a process waits for all that its parent had done before it started the process.
-//! - What a parent does after a child has exited waits until the child has exited here, too.
+//! - The first request of a process waits for all requests of its parent from before the start of the process.
+//! - The requests of a parent after the exit of a child wait until the child has exited here, too.
 //!
-//! No think times: a request that depends on nothing goes to the scheduler at once.
+//! There are no think times: a request that waits for nothing goes to the scheduler at once.
 
 use iopilot_block::{Criticality, EventQueue, Flags, Nanos, Op, ProcessId, ProcessMap};
-use iopilot_redcap::{Virtual, VirtualDone};
+use iopilot_redcap::{ReferenceCompletion, ReferenceRequest};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
 
-/// A [`Source`] of requests that come from outside.
+/// A [`Source`] of copies of the real disk's requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitingQueue {
     processes: ProcessMap<Process>,
-    /// Requests that wait for others.
+    /// The number of requests that wait for others.
     waiting: usize,
-    /// What goes to the scheduler next, and since when it waits for nothing.
+    /// The steps that wait for nothing, in order, and since when.
     ready: VecDeque<(Nanos, Ready)>,
-    /// Ends of copies from the simulated cache, by the number of the copy among those under way.
+    /// The ends of copies from the simulated cache, by their index in `under_way`.
     copies: EventQueue<u32>,
     under_way: Vec<UnderWay>,
     free: Vec<u32>,
     /// Empty between calls; kept for its memory.
     changed: Vec<(ProcessId, bool)>,
-    /// Requests that were served, in order, for the owner to take.
-    pub(crate) done: Vec<VirtualDone>,
+    /// Completed requests, in order, for the owner to take.
+    pub(crate) done: Vec<ReferenceCompletion>,
 }
 
 /// The requests of one process.
 #[derive(Clone, Debug, Default)]
 struct Process {
     waiting: VecDeque<Waiting>,
-    /// Requests in the scheduler, at the disk, or being copied; and the synchronous reads among them.
+    /// The number of requests in the scheduler, at the disk, or being copied.
     under_way: u32,
+    /// The number of synchronous reads among them.
     reads: u32,
-    /// The last synchronous read that went on: what belongs to the same read goes with it.
+    /// The last synchronous read that was started. Other parts of the same read start with it.
     last_read: Option<(SourceHandle, Nanos)>,
-    /// What it did so far.
+    /// What it has submitted.
     submitted: Count,
-    /// How much of that is over.
+    /// What of that has ended.
     over: Count,
     parent: Option<ProcessId>,
-    /// It waits for its parent.
+    /// Whether it waits for its parent.
     gated: bool,
-    /// The children that wait for this process, and until when.
+    /// The children that wait for this process, each until `over` has reached its count.
     children: Vec<(ProcessId, Count)>,
-    /// It has exited in the real world.
+    /// Whether the real process has exited.
     exited: bool,
 }
 
-/// How much a process did: what went into its queue, or came out of it, and its synchronous reads, or the ends of those.
+/// The progress of a process: the number of entries that went into its queue (or left it), and of its synchronous reads that
+/// were submitted (or completed).
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     queued: u64,
@@ -84,7 +86,7 @@ impl Process {
 #[derive(Clone, Copy, Debug)]
 enum Waiting {
     /// A request, and when it was submitted.
-    Request(Virtual, Nanos),
+    Request(ReferenceRequest, Nanos),
     /// The exit of a child.
     Exit(ProcessId),
 }
@@ -109,7 +111,7 @@ struct UnderWay {
     is_read: bool,
 }
 
-/// Whether its process waits for it.
+/// Whether the process waits for the request.
 fn is_synchronous(request: &Arrival) -> bool {
     request.op == Op::Read
         && request.criticality == Criticality::TimeCritical
@@ -117,8 +119,8 @@ fn is_synchronous(request: &Arrival) -> bool {
 }
 
 impl WaitingQueue {
-    /// Takes a copy of a request. `now` never goes back.
-    pub(crate) fn submit(&mut self, next: Virtual, now: Nanos) {
+    /// Takes a copy of a request. `now` never decreases.
+    pub(crate) fn submit(&mut self, next: ReferenceRequest, now: Nanos) {
         let Arrival { op, process, .. } = next.request;
         if op != Op::Read {
             return self.start(next, now);
@@ -141,7 +143,7 @@ impl WaitingQueue {
         (new.parent, new.gated) = (Some(parent), gated);
     }
 
-    /// `process` has exited in the real world.
+    /// The real process has exited.
     pub(crate) fn exited(&mut self, id: ProcessId, now: Nanos) {
         let process = self.processes.entry(id).or_default();
         process.exited = true;
@@ -154,16 +156,16 @@ impl WaitingQueue {
         self.release(id, now);
     }
 
-    /// Requests that wait for others.
+    /// The number of requests that wait for others.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Forgets the requests that wait for others.
+    /// Drops the requests that wait for others.
     pub(crate) fn drop_waiting(&mut self, now: Nanos) {
         let mut waited_for = Vec::new();
         for (id, process) in &mut self.processes {
-            // Nobody waits for what is forgotten.
+            // Dropped requests count as ended, so that no request waits for them.
             process.over.reads += process.waiting.iter().filter(|waiting| waiting.is_read()).count() as u64;
             process.over.queued += process.waiting.len() as u64;
             process.waiting.clear();
@@ -172,14 +174,14 @@ impl WaitingQueue {
             }
         }
         self.waiting = 0;
-        // In one order for every run.
+        // Sorted, so that the order is the same in every run.
         waited_for.sort_unstable();
         for id in waited_for {
             self.release(id, now);
         }
     }
 
-    /// Lets go on what waits for nothing any more, of one process and of those that wait for it.
+    /// Starts the requests of one process, and of the processes that wait for it, that no longer wait.
     fn release(&mut self, id: ProcessId, now: Nanos) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.push((id, false));
@@ -209,8 +211,8 @@ impl WaitingQueue {
         self.changed = changed;
     }
 
-    /// Takes the next request of a process out of its queue, if it waits for nothing.
-    fn next_of(&mut self, id: ProcessId) -> Option<Virtual> {
+    /// Takes the next request of a process from its queue, if it waits for nothing.
+    fn next_of(&mut self, id: ProcessId) -> Option<ReferenceRequest> {
         while let Waiting::Exit(child) = self.processes.get(&id)?.waiting.front()? {
             if self.processes.contains_key(child) {
                 return None;
@@ -218,12 +220,14 @@ impl WaitingQueue {
             self.processes.get_mut(&id)?.pop();
         }
         let process = self.processes.get_mut(&id)?;
-        let &Waiting::Request(next @ Virtual { request, copy }, at) = process.waiting.front()? else { return None };
+        let &Waiting::Request(next @ ReferenceRequest { request, copy }, at) = process.waiting.front()? else {
+            return None;
+        };
         if process.gated {
             return None;
         }
         if is_synchronous(&request) {
-            // The parts of one read go together; a copy among them has no name of its own.
+            // The parts of one read start together; a copy among them has no handle of its own.
             let same =
                 |(handle, since): (SourceHandle, Nanos)| since == at && (handle == request.handle || copy.is_some());
             if process.reads > 0 && !process.last_read.is_some_and(same) {
@@ -236,7 +240,7 @@ impl WaitingQueue {
         Some(next)
     }
 
-    fn start(&mut self, Virtual { request, copy }: Virtual, now: Nanos) {
+    fn start(&mut self, ReferenceRequest { request, copy }: ReferenceRequest, now: Nanos) {
         let (is_read, Arrival { handle, process, .. }) = (is_synchronous(&request), request);
         let of = self.processes.entry(process).or_default();
         of.under_way += 1;
@@ -262,7 +266,7 @@ impl WaitingQueue {
     fn end(&mut self, number: u32, now: Nanos) {
         let UnderWay { handle, process, since, is_read } = self.under_way[number as usize];
         self.free.push(number);
-        self.done.push(VirtualDone { handle, at: now, wait_and_service: now.since(since) });
+        self.done.push(ReferenceCompletion { handle, at: now, wait_and_service: now.since(since) });
         let Some(of) = self.processes.get_mut(&process) else { return };
         of.under_way -= 1;
         if is_read {
@@ -299,12 +303,12 @@ impl Source for WaitingQueue {
         self.end(handle.0 as u32, now);
     }
 
-    /// Not heeded: requests that come from outside go behind in the block layer.
+    /// Ignored: later requests of the task queue behind it in the block layer.
     fn blocked(&mut self, _: ProcessId, _: Nanos) {}
 
     fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
 
-    /// No think times.
+    /// There are no think times.
     fn thinks_from_block_layer(&self) -> bool {
         true
     }
@@ -315,7 +319,7 @@ mod tests {
     use super::*;
     use iopilot_block::{IoPriority, Lba, Sectors};
 
-    fn request(id: u64, process: u32, op: Op) -> Virtual {
+    fn request(id: u64, process: u32, op: Op) -> ReferenceRequest {
         let request = Arrival {
             handle: SourceHandle(id),
             op,
@@ -327,10 +331,10 @@ mod tests {
             criticality: Criticality::TimeCritical,
             cpu: 0,
         };
-        Virtual { request, copy: None }
+        ReferenceRequest { request, copy: None }
     }
 
-    fn read(id: u64, process: u32) -> Virtual {
+    fn read(id: u64, process: u32) -> ReferenceRequest {
         request(id, process, Op::Read)
     }
 
@@ -371,8 +375,8 @@ mod tests {
     #[test]
     fn read_ahead_goes_with_the_reads_before_it_and_behind_those_that_wait() {
         let ahead = |id| {
-            let Virtual { request, copy } = read(id, 7);
-            Virtual { request: Arrival { flags: Flags::READ_AHEAD, ..request }, copy }
+            let ReferenceRequest { request, copy } = read(id, 7);
+            ReferenceRequest { request: Arrival { flags: Flags::READ_AHEAD, ..request }, copy }
         };
         let mut q = WaitingQueue::default();
         q.submit(read(1, 7), Nanos(0));
@@ -388,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_copy_takes_its_time_without_the_disk_and_the_parts_of_a_read_go_together() {
-        let copy = |id, process, takes| Virtual { copy: Some(Nanos(takes)), ..read(id, process) };
+        let copy = |id, process, takes| ReferenceRequest { copy: Some(Nanos(takes)), ..read(id, process) };
         let mut q = WaitingQueue::default();
         q.submit(copy(1, 7, 30), Nanos(10));
         q.submit(read(2, 7), Nanos(12));
@@ -434,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_can_be_dropped() {
+    fn waiting_requests_can_be_dropped() {
         let mut q = WaitingQueue::default();
         for id in 1..=3 {
             q.submit(read(id, 7), Nanos(id));

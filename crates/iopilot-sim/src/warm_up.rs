@@ -1,27 +1,26 @@
-//! [`WarmUp`]: the beginning of a run, which its report leaves out.
+//! [`WarmUp`]: the beginning of a run that its report leaves out.
 
 use crate::error::SimError;
-use crate::report::RunReport;
 use iopilot_block::{InputError, Nanos};
 use std::fmt;
 
-/// The beginning of a run, which its report leaves out: caches fill, and queues find their lengths (Ganger A.1.1). At its end
-/// statistics begin anew, and all state is kept. The report then holds requests that arrive afterwards.
+/// The beginning of a run that its report leaves out: caches fill, and queues settle (Ganger A.1.1). At its end the statistics
+/// are reset, and all state is kept. The report contains the requests that arrive afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
     /// It ends at this time of the simulation.
     Time(Nanos),
-    /// It ends when so many requests have arrived. Requests that arrive at the same moment as the last of them belong to it.
+    /// It ends when this many requests have arrived. Requests that arrive at the same time as the last of them belong to it.
     Requests(u64),
 }
 
 impl WarmUp {
-    /// Whether anything is left to be reported.
+    /// Checks that a run with this warm-up has something to report: `requests` arrived after the warm-up.
     ///
     /// # Errors
     /// If no request arrived after it.
-    pub fn check(self, report: &RunReport) -> Result<(), SimError> {
-        if report.requests > 0 {
+    pub fn check(self, requests: u64) -> Result<(), SimError> {
+        if requests > 0 {
             return Ok(());
         }
         Err(InputError::new("warm-up", self.to_string(), "less than the run, in which no request came after that")

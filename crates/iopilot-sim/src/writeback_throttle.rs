@@ -1,15 +1,15 @@
-//! [`WritebackThrottle`]: `wbt` (`block/blk-wbt.c`, Linux 6.12 to 6.18), which holds write-back back for the sake of reads.
+//! [`WritebackThrottle`]: `wbt` (`block/blk-wbt.c`, Linux 6.12 to 6.18), which limits write-back to protect reads.
 //!
-//! Writes that nobody waits for, and discards, need one of a few places before they need a tag. Their submitter sleeps for
-//! one, in order. Each tenth of a second the fastest read is compared with the target `wbt_lat_usec`: where it was slower,
-//! the places are halved and the next window is shorter; where not, they are doubled, up to three quarters of the queue.
-//! While there are only writes, they are doubled, too. Discards have a quarter of them. Sleepers are woken when half are free.
+//! A write for which no process waits, or a discard, needs one of a few places before it takes a tag. Its submitter sleeps for a
+//! place, in order. Every tenth of a second, the fastest read is compared with the target `wbt_lat_usec`. If it was slower, the
+//! places are halved, and the next window is shorter. If not, the places are doubled, up to three quarters of the queue. They
+//! are also doubled while there are only writes. Discards have a quarter of the places. Sleepers are woken when half are free.
 //!
-//! Two things the kernel knows and a trace does not: whether tasks that make pages dirty were slowed down within the last
-//! second (`wb_recent_wait`), and which synchronous writes are those of `fsync`. The model takes the first for granted: if
-//! they were not, the kernel gives write-back half of the places, or a quarter close to a read, and a device with a write
-//! cache frees none before all are free. So little is then under way that it matters less. Of the second, it holds no
-//! synchronous write back.
+//! The kernel knows two things that a trace does not: whether tasks that dirty pages were slowed down within the last second
+//! (`wb_recent_wait`), and which synchronous writes come from `fsync`. The model assumes that tasks were slowed down. If they
+//! were not, the kernel gives write-back half of the places, or a quarter close to a read, and a device with a write cache frees
+//! none before all are free. But then so little write-back is in flight that it matters less. The model throttles no
+//! synchronous write.
 
 use iopilot_block::{Flags, Nanos, Op, Request, RequestId};
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ const WINDOW: Nanos = Nanos::from_millis(100);
 const FEWEST_WRITES: u32 = 3;
 /// `RWB_UNKNOWN_BUMP`.
 const UNKNOWN_WINDOWS: u32 = 5;
-/// What a window has seen of one direction.
+/// The completions of one direction in a window.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     least: Nanos,
@@ -31,7 +31,7 @@ struct Seen {
 
 const NOTHING: Seen = Seen { least: Nanos::MAX, count: 0 };
 
-/// What a window says.
+/// The result of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Good,
@@ -40,13 +40,13 @@ enum Verdict {
     Unknown,
 }
 
-/// The writes that need a place, and discards.
+/// The kinds of requests that need a place: writes and discards.
 const KINDS: usize = 2;
 
 /// Write-back throttling of one request queue.
 #[derive(Clone, Debug)]
 pub(crate) struct WritebackThrottle {
-    /// The latency that reads are to have; 0 where it is off.
+    /// The target latency of reads; 0 if throttling is off.
     target: Nanos,
     queue_depth: u32,
     step: i32,
@@ -56,9 +56,9 @@ pub(crate) struct WritebackThrottle {
     background: u32,
     in_flight: [u32; KINDS],
     asleep: [VecDeque<RequestId>; KINDS],
-    /// Of each request by its index: the kind whose place it holds, and one.
+    /// By the index of a request: 0 if it has no place, or 1 plus the kind of its place.
     holds: Vec<u8>,
-    /// The read that is watched, and when it was issued.
+    /// The watched read, which is the first one issued while none was watched, and when it was issued.
     watched: Option<(RequestId, Nanos)>,
     seen: [Seen; 2],
     window: Nanos,
@@ -67,7 +67,7 @@ pub(crate) struct WritebackThrottle {
 }
 
 impl WritebackThrottle {
-    /// At rest, for a device with a queue of `queue_depth`. With a target of 0 it lets everything pass.
+    /// An idle throttle for a device with a queue of `queue_depth`. A target of 0 turns it off.
     pub(crate) fn new(target: Nanos, queue_depth: u32) -> Self {
         let mut throttle = Self {
             target,
@@ -90,7 +90,7 @@ impl WritebackThrottle {
         throttle
     }
 
-    /// When the window ends, where one is open.
+    /// The end of the window, if one is open.
     pub(crate) fn next_timer(&self) -> Option<Nanos> {
         self.ends
     }
@@ -105,7 +105,7 @@ impl WritebackThrottle {
         }
     }
 
-    /// A request is submitted that merged with none. False where it must sleep for a place; it is then asleep.
+    /// Takes a place for a submitted request, if it needs one. False if none is free: its submitter then sleeps here.
     pub(crate) fn admit(&mut self, id: RequestId, rq: &Request, now: Nanos) -> bool {
         let Some(kind) = self.kind(rq) else { return true };
         let admitted = self.asleep[kind].is_empty() && self.take(kind, id);
@@ -155,7 +155,7 @@ impl WritebackThrottle {
         }
     }
 
-    /// `id` is over, or was absorbed by another request. Adds the sleepers that now have a place to `woken`.
+    /// `id` is complete, or was merged into another request. Appends the sleepers that now have a place to `woken`.
     pub(crate) fn released(&mut self, id: RequestId, woken: &mut Vec<RequestId>) {
         let Some(held) = self.holds.get_mut(id.index()).map(std::mem::take).filter(|held| *held > 0) else { return };
         let kind = usize::from(held) - 1;
@@ -168,7 +168,7 @@ impl WritebackThrottle {
         self.wake(kind, woken);
     }
 
-    /// Gives places to sleepers, in order, as far as there are some.
+    /// Gives free places to sleepers, in order.
     fn wake(&mut self, kind: usize, woken: &mut Vec<RequestId>) {
         while let Some(&id) = self.asleep[kind].front() {
             if !self.take(kind, id) {
@@ -179,7 +179,7 @@ impl WritebackThrottle {
         }
     }
 
-    /// Takes over from the one of the scheduler before. All who slept go on without a place (`rwb_wake_all`).
+    /// Replaces the throttle at a change of scheduler. All sleepers continue without a place (`rwb_wake_all`).
     pub(crate) fn replaced(mut self, by: Self, woken: &mut Vec<RequestId>) -> Self {
         woken.extend(self.asleep.iter_mut().flat_map(|asleep| asleep.drain(..)));
         by
@@ -197,7 +197,7 @@ impl WritebackThrottle {
         self.ends = Some(now + self.window);
     }
 
-    /// Closes the windows that have ended by now. More than one has only where the queue was empty meanwhile.
+    /// Closes the windows that have ended by now. There is more than one only if the queue was empty meanwhile.
     pub(crate) fn timer(&mut self, now: Nanos, woken: &mut Vec<RequestId>) {
         while let Some(end) = self.ends.take_if(|at| *at <= now) {
             self.close_window(end, woken);
@@ -221,7 +221,7 @@ impl WritebackThrottle {
                 }
             }
         }
-        // The kernel goes on for ever where a queue of two cannot return to the centre.
+        // Unlike the kernel, this stops if a queue of two cannot return to the centre.
         let settled = verdict == Verdict::Unknown && self.unknown >= UNKNOWN_WINDOWS && step == self.step;
         if self.step != 0 && !settled || self.in_flight != [0; KINDS] {
             self.open_window(now);

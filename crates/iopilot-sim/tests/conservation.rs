@@ -1,4 +1,4 @@
-//! Every byte that a real trace asks for is served exactly once, under every scheduler.
+//! Every byte that a real trace requests is served exactly once, under every scheduler.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// Sums over the sectors of all requests of one kind: their number, and the sums of their addresses, squares and cubes.
-/// Two multisets of sectors that agree in all four are the same but for malice.
+/// Two multisets of sectors that agree in all four are the same, except by construction.
 type Sums = [[u128; 4]; 4];
 
 fn count(sums: &mut Sums, op: Op, lba: u64, sectors: u32) {

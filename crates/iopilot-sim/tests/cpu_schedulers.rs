@@ -1,4 +1,4 @@
-//! How much it matters to Ganger's tasks how processes share the CPU.
+//! The effect of CPU schedulers on Ganger's tasks.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -17,7 +17,7 @@ fn run(task: &str, scheduler: &str, more: &str) -> RunReport {
     simulate(&machine, &workload, &scheduler, &RunOptions::default(), &Progress::default()).unwrap()
 }
 
-/// Of the only task: how long it took, and where that time went, in seconds; and the requests.
+/// The elapsed time of the only task and its parts, in seconds, and the number of requests.
 fn figures(run: &RunReport) -> ([f64; 5], f64) {
     let host = run.host.as_ref().unwrap();
     let [task] = &host.tasks[..] else { panic!("one task") };
@@ -27,7 +27,7 @@ fn figures(run: &RunReport) -> ([f64; 5], f64) {
 }
 
 #[test]
-fn for_one_task_it_does_not_matter_whether_there_are_priorities() {
+fn one_task_takes_as_long_under_rr_as_under_svr4() {
     for task in ["compress", "uncompress", "copytree", "removetree"] {
         for scheduler in ["clook", "prio(clook)"] {
             let of = |cpus: &str| figures(&run(task, scheduler, &format!("scheduler = \"{cpus}\"")));

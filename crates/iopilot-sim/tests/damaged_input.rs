@@ -1,5 +1,5 @@
-//! A brief fuzz of every description that users write: fio job files, Ganger's generators, machines and disks. Whatever
-//! stands there, it is read or refused in one line; nothing panics, and what is read can be used.
+//! A brief fuzz of every description that users write: fio job files, Ganger's generators, machines and disks. Any text is
+//! read, or refused in one line. Nothing panics, and every description that is read can be used.
 
 use iopilot_catalogue::{Catalogue, DiskSpec};
 use iopilot_sim::Machine;
@@ -14,7 +14,7 @@ const CAPACITY: u64 = 1 << 21;
 const MACHINE: &str = "name = \"m\"\ndisk = \"hd-250-32\"\n[block]\nnr_requests = 64\nqueue_depth = 8\nplug = true\n\
                        max_sectors_kb = 512\n[host]\ncpus = 4\n";
 
-/// The same with what goes above one drive.
+/// A machine with one drive, and the sections that are only for one drive.
 const CONTROLLED: &str = "disk = \"hp-c2247\"\n[controller]\ncache_kib = 64\nline_kib = 4\nwrite = \"through\"\n\
                           flush_idle_ms = 500\npolicy = \"FCFS\"\nbus_mb_s = 10\n[device]\nspeed = 2.0\n";
 
@@ -26,7 +26,7 @@ const JOBS: [&str; 3] = [
 
 const GENERATORS: &str = include_str!("../../../examples/jobs/ganger-time-sharing.toml");
 
-/// What is put in the place of a word.
+/// The texts that replace a word.
 const WORDS: [&str; 24] = [
     "",
     "0",
@@ -86,7 +86,7 @@ fn one_line(error: &impl ToString) -> Result<(), TestCaseError> {
 
 fn read_disk(text: &str) -> Result<(), TestCaseError> {
     match DiskSpec::from_toml(text, "disk.toml") {
-        // What is accepted can be built; a drive of more than a few terabytes only costs time here.
+        // An accepted description can be built. A drive of more than a few terabytes would only cost time here.
         Ok(spec) => prop_assert!(spec.build().is_ok(), "{text}"),
         Err(e) => one_line(&e)?,
     }

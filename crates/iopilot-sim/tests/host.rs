@@ -1,4 +1,4 @@
-//! Generators on CPUs that they share, and on a CPU each.
+//! Ganger's generators on shared CPUs, and with a CPU each.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -39,7 +39,7 @@ fn spec() -> GangerSpec {
     GangerSpec::from_toml(GENERATORS, "generators.toml").unwrap()
 }
 
-/// Completed requests go on at once: what that costs is the host's.
+/// The task of a completed request resumes at once, because the host itself charges for that.
 fn config(machine: &Machine) -> RunConfig {
     let host = CpuOverheads { resume_us: Some(0.0), ..machine.host.clone() };
     RunConfig { host, ..machine.run_config(&RunOptions { seed: 5, log: true, ..RunOptions::default() }) }
@@ -52,7 +52,7 @@ fn on_cpus(machine: &Machine, settings: &HostSettings, scheduler: &str) -> RunRe
 }
 
 #[test]
-fn on_as_many_cpus_as_there_are_generators_they_do_what_they_do_on_cpus_of_their_own() {
+fn generators_on_as_many_cpus_issue_the_same_requests_as_on_their_own() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     for scheduler in ["none", "mq-deadline", "bfq"] {
         let source = on_own_cpus(&spec(), machine.capacity(), 5).unwrap();
@@ -72,7 +72,7 @@ fn on_as_many_cpus_as_there_are_generators_they_do_what_they_do_on_cpus_of_their
 }
 
 #[test]
-fn with_one_cpu_they_wait_for_each_other() {
+fn generators_on_one_cpu_wait_for_each_other() {
     let machine = Machine::for_disk("hd-500-16").unwrap();
     let five = on_cpus(&machine, &HostSettings::free(5), "none");
     let one = on_cpus(&machine, &HostSettings::free(1), "none");

@@ -1,7 +1,7 @@
 //! The mimicry problem (GF 4.4.1): eight processes, four synchronous reads each.
 //!
-//! Fed with requests as the recording scheduler let them arrive, another scheduler ends up serving them in much the
-//! same order. Replayed with their dependencies, each gets the order it would really have had.
+//! If a scheduler is fed with the arrivals of a recording under another scheduler, it serves them in much the same order as the
+//! recording scheduler. In a dependent replay, each scheduler serves them in its own order.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -17,19 +17,19 @@ use std::rc::Rc;
 
 const PROCESSES: u32 = 8;
 const REQUESTS: u32 = 4;
-/// Requests of each process before those, alone: the thesis' CFQ knows whom it idles for.
+/// The requests that each process issues before those, alone, so that CFQ knows its think time, as in the thesis.
 const BEFORE: u32 = 64;
-/// Between the beginnings of the processes' time alone.
+/// The time between the starts of two processes.
 const ALONE: Nanos = Nanos::from_millis(2_000);
-/// When the four requests begin.
+/// The time at which the four requests of all processes begin.
 const START: Nanos = Nanos::from_millis(20_000);
 const THINK: Nanos = Nanos::from_millis(1);
-/// Moving to another file.
+/// The service time of a request in another file.
 const MOVE: Nanos = Nanos::from_millis(20);
-/// Reading on in the same file. The thesis' account counts in requests, so that CFQ's second round begins when noop's third
-/// does. Here CFQ also idles for 8 ms after the first turn; what it saves by staying makes up for that.
+/// The service time of a request in the same file. The thesis counts in requests, so that CFQ's second round begins with
+/// noop's third. Here CFQ also idles for 8 ms after the first turn; the shorter service in the same file makes up for that.
 const STAY: Nanos = Nanos::from_micros(18_500);
-/// Sectors between the files of two processes.
+/// The number of sectors between the files of two processes.
 const FILE: u64 = 1_000_000;
 
 /// A disk that takes `MOVE` from file to file, and `STAY` within one.
@@ -72,7 +72,7 @@ impl Device for Disk {
     }
 }
 
-/// The applications themselves: each reads, thinks, reads; first each alone, then all.
+/// The applications, which read and think in turn: first each alone, then all together.
 struct Applications {
     due: Vec<(Nanos, u32)>,
     issued: [u32; PROCESSES as usize],
@@ -81,7 +81,7 @@ struct Applications {
 
 impl Applications {
     fn new() -> Self {
-        // The first process is the last one alone: its slice is not over when the others come.
+        // The first process is the last one that runs alone: its slice has not ended when the others arrive.
         let due = (0..PROCESSES).map(|p| (ALONE * u64::from(PROCESSES - 1 - p), p)).collect();
         Self { due, issued: [0; PROCESSES as usize], exits: Vec::new() }
     }
@@ -108,8 +108,8 @@ impl Source for Applications {
                 sectors: Sectors(8),
                 flags: Flags::empty(),
                 process: ProcessId(p + 1),
-                // At the highest level CFQ's offset for latecomers is zero: it goes round the processes evenly, as in the
-                // thesis' account of it.
+                // At the highest level, CFQ's offset for latecomers is zero: it serves the processes in turn, as the thesis
+                // describes.
                 priority: IoPriority { class: PriorityClass::BestEffort, level: 0 },
                 criticality: Criticality::TimeCritical,
                 cpu: 0,
@@ -195,16 +195,16 @@ fn dependent_replay_gives_the_right_order_whatever_was_recorded() {
     assert_eq!(dependent(&trace_of("cfq"), "cfq"), by_process());
 }
 
-/// It should serve four in a row. To a CFQ that does not know the processes they soon seem, fed late, to think for longer
-/// than it idles; it stops idling and serves one at a time. So two are the better case, as the thesis says.
+/// CFQ should serve four in a row. A CFQ that does not know the processes sees late arrivals, takes their think times to be
+/// longer than its idling, stops idling, and serves one at a time. Two at a time is the better case, as the thesis says.
 #[test]
-fn fed_as_noop_let_them_arrive_cfq_serves_two_at_a_time() {
+fn cfq_fed_with_noops_arrivals_serves_two_at_a_time() {
     let pairs = [1, 3].into_iter().flat_map(|j| (1..=8).flat_map(move |i| [(i, j), (i, j + 1)]));
     assert_eq!(fed(&trace_of("noop"), "cfq"), pairs.collect::<Order>());
 }
 
 #[test]
-fn fed_as_cfq_let_them_arrive_noop_serves_three_at_a_time() {
+fn noop_fed_with_cfqs_arrivals_serves_three_at_a_time() {
     let firsts = (1..=8).map(|i| (i, 1));
     let threes = (1..=8).flat_map(|i| (2..=4).map(move |j| (i, j)));
     assert_eq!(fed(&trace_of("cfq"), "noop"), firsts.chain(threes).collect::<Order>());

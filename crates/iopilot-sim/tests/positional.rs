@@ -1,4 +1,4 @@
-//! Schedulers that ask the disk where its arm is, on disks that answer and on one that has none.
+//! Schedulers that need the position of the arm, on disks that have one and on a disk that has none.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::path::Path;
 
-/// Requests of 4 KiB, one every `gap`: of each `run` the first lies anywhere, the others follow it and come with it.
+/// Requests of 4 KiB in runs of `run` adjacent ones at random places, which arrive together; one request every `gap`.
 fn load(disk: &str, requests: u64, gap: Nanos, reads: f64, run: u64) -> Vec<ReplayRecord> {
     let capacity = Machine::for_disk(disk).unwrap().capacity();
     let mut rng = Pcg64Mcg::seed_from_u64(11);
@@ -47,10 +47,10 @@ fn closed(disk: &str, scheduler: &str, records: &[ReplayRecord], depth: u32, pop
     run(Closed::new(records, population), device, &spec, &config(depth), &Progress::default()).unwrap()
 }
 
-/// What knowing the rotation is worth grows with the queue; positioning-aware orders beat those by distance, which beat
-/// that of arrival (Worthington et al., Jacobson and Wilkes, Carroll 2.2.5).
+/// The gain from knowing the rotation grows with the queue. Orders by positioning time beat orders by distance, which beat the
+/// order of arrival (Worthington et al., Jacobson and Wilkes, Carroll 2.2.5).
 #[test]
-fn the_more_is_known_the_more_is_served() {
+fn positioning_beats_distance_and_distance_beats_arrival() {
     for disk in ["hd-500-16", "hp-c2247", "wd1200bb"] {
         let records = random_load(disk, 6_000);
         let rate = |spec: &str| closed(disk, spec, &records, 1, 64).throughput_mb_s;
@@ -64,7 +64,7 @@ fn the_more_is_known_the_more_is_served() {
     }
 }
 
-/// SPTF starves; age mends that at some cost, and most of the gain stays.
+/// SPTF starves requests. Aging prevents that at some cost, and most of the gain remains.
 #[test]
 fn aging_trades_throughput_for_the_longest_wait() {
     let disk = "hp-c2247";
@@ -77,7 +77,7 @@ fn aging_trades_throughput_for_the_longest_wait() {
     }
 }
 
-/// Every byte comes back whatever the queue does, also where requests join at their dispatch and few tags are to be had.
+/// Every byte is served under any policy, also if requests merge at their dispatch and there are few tags.
 #[test]
 fn nothing_is_lost_under_any_policy_and_scheme() {
     let disk = "hd-500-16";
@@ -100,7 +100,7 @@ fn nothing_is_lost_under_any_policy_and_scheme() {
     assert!(joined > 10_000, "{joined}");
 }
 
-/// What a machine's `speed` divides is all that a closed load without think times waits for, whatever orders it.
+/// A closed load without think times waits for the disk only, so that a machine's `speed` divides its time under any scheduler.
 #[test]
 fn a_disk_of_twice_the_speed_takes_half_the_time() {
     let records = random_load("hp-c2247", 3_000);
@@ -119,8 +119,8 @@ fn a_disk_of_twice_the_speed_takes_half_the_time() {
     }
 }
 
-/// Requests for one block that wait together are read once (Ganger 6, request collapsing), and each comes back to who
-/// submitted it; around and inside of `prio`, too.
+/// Waiting requests for the same block are read once (Ganger 6, request collapsing), and each of them completes; also around and
+/// inside of `prio`.
 #[test]
 fn requests_for_the_same_blocks_collapse_and_none_is_lost() {
     let disk = "hp-c2247";

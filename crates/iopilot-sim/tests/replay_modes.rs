@@ -1,8 +1,8 @@
-//! What each mode of replay predicts of a change of scheduler, and what really comes of it (Ganger 6.2).
+//! The effect of a change of scheduler that each mode of replay predicts, beside the real effect (Ganger 6.2).
 //!
-//! The workload is readers that think; it is run under two schedulers, each run is recorded, and each recording is
-//! replayed under the other scheduler. The open subsystem model over-estimates the change, the closed one
-//! under-estimates it, and replay with dependencies gets it right.
+//! The workload is readers that think. It is run under two schedulers, each run is recorded, and each recording is replayed
+//! under the other scheduler. The open subsystem model over-estimates the change, the closed one under-estimates it, and
+//! dependent replay predicts it.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -92,8 +92,8 @@ fn serve<S: Source>(source: S, scheduler: &str) -> RunReport {
     run(source, disk(), &SchedulerSpec::parse(scheduler).unwrap(), &config, &Progress::default()).unwrap()
 }
 
-/// Mean response under `to` over that under `from`: measured, and predicted by open, closed and dependent replay of what
-/// was recorded under `from`.
+/// The mean response under `to` over that under `from`: measured, and predicted by open, closed and dependent replay of a
+/// recording under `from`.
 fn changes(from: &str, to: &str) -> [f64; 4] {
     let readers = || Readers::new(10, 300, disk().capacity());
     let before = serve(readers(), from);
@@ -136,7 +136,7 @@ fn from_clook_to_fcfs_open_threatens_with_too_much_and_closed_with_too_little() 
 fn dependent_replay_under_the_recording_scheduler_reproduces_the_recording() {
     for scheduler in ["fcfs", "cfq", "bfq"] {
         let mut readers = Readers::new(10, 100, disk().capacity());
-        // Of those that come at one moment a trace does not tell who came first, and bfq's tree heeds that.
+        // A trace does not contain the order of arrivals at the same time, and bfq's tree depends on it.
         for (due, n) in readers.due.iter_mut().zip(0..) {
             *due = Some(Nanos(n));
         }

@@ -41,7 +41,7 @@ fn machines() -> Vec<Machine> {
 }
 
 #[test]
-fn the_report_is_of_the_requests_that_arrive_later_and_nothing_else_changes() {
+fn a_warm_up_leaves_earlier_requests_out_and_changes_nothing_else() {
     for machine in machines() {
         let whole = run(&machine, None).unwrap();
         for warm_up in [WarmUp::Time(Nanos::from_secs(3)), WarmUp::Requests(500)] {
@@ -78,7 +78,7 @@ fn the_report_is_of_the_requests_that_arrive_later_and_nothing_else_changes() {
 }
 
 #[test]
-fn nothing_left_is_refused() {
+fn a_warm_up_longer_than_the_run_is_refused() {
     for machine in machines() {
         for warm_up in [WarmUp::Time(Nanos::from_secs(1_000_000)), WarmUp::Requests(2000)] {
             let Err(e) = run(&machine, Some(warm_up)) else { panic!("{warm_up} is accepted") };

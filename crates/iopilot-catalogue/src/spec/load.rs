@@ -16,14 +16,7 @@ impl DiskSpec {
     /// [`DeviceError::Spec`]: not TOML, an unknown, missing or ill-typed key, or values that contradict each other.
     pub fn from_toml(text: &str, source_name: &str) -> Result<Self, DeviceError> {
         let file: File = parse_toml(text, source_name)?;
-        let place = |e: InputError| {
-            let line = line_of_key(text, &e.field);
-            let e = e.in_file(source_name);
-            DeviceError::from(match line {
-                Some(line) => e.at_line(line),
-                None => e,
-            })
-        };
+        let place = |e: InputError| DeviceError::from(e.in_toml(text, source_name));
         let mut spec = from_file(file).map_err(place)?;
         spec.fill();
         spec.check().map_err(place)?;
@@ -172,33 +165,6 @@ fn from_file(file: File) -> Result<DiskSpec, InputError> {
         })),
     };
     Ok(DiskSpec { name: file.name, model: file.model, sources: file.sources, device, provenance: file.provenance })
-}
-
-fn line_at(text: &str, at: usize) -> u64 {
-    text.bytes().take(at).filter(|&b| b == b'\n').count() as u64 + 1
-}
-
-/// The line of a dotted key; of the deepest part of it that is there. `zone[2]` is the third of a list.
-fn line_of_key(text: &str, key: &str) -> Option<u64> {
-    let root = DeTable::parse(text).ok()?;
-    let mut table = root.get_ref();
-    let mut line = None;
-    for part in key.split('.') {
-        let (name, index) = match part.split_once('[') {
-            Some((name, index)) => (name, index.trim_end_matches(']').parse::<usize>().ok()),
-            None => (part, None),
-        };
-        let Some((found, mut value)) = table.iter().find(|(k, _)| k.get_ref() == name) else { return line };
-        line = Some(line_at(text, found.span().start));
-        if let (Some(index), Some(list)) = (index, value.get_ref().as_array()) {
-            let Some(item) = list.get(index) else { return line };
-            value = item;
-            line = Some(line_at(text, value.span().start));
-        }
-        let Some(inner) = value.get_ref().as_table() else { return line };
-        table = inner;
-    }
-    line
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tables and claims.
 
-use super::{ALWAYS, BARE, CACHE, Cell, MEMORY, OFF, Plan, RIG, Way, picture};
+use super::{ADAPTIVE, ALWAYS, BARE, CACHE, Cell, MEMORY, OFF, Plan, Way, picture};
 use crate::{Claim, Outcome, ResultTable};
 
 /// Student's t for 95 % on both sides, by degrees of freedom from 1.
@@ -92,11 +92,13 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: 
 
 fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
     let place = |way: Way| plan.ways.iter().position(|w| *w == way);
-    let (Some(bare), Some(off), Some(rig), Some(always)) = (place(BARE), place(OFF), place(RIG), place(ALWAYS)) else {
+    let (Some(bare), Some(off), Some(adaptive), Some(always)) =
+        (place(BARE), place(OFF), place(ADAPTIVE), place(ALWAYS))
+    else {
         return Vec::new();
     };
     let mean = |cell: &Cell, way: usize| Mean::of(&cell.seconds[way]).expect("only rivals are let fail");
-    let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, rig).mean / mean(cell, off).mean);
+    let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, adaptive).mean / mean(cell, off).mean);
     let eight: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "find-cat-8").collect();
     let gains: Vec<String> = eight.iter().map(|cell| format!("{:.0} % on {}", gain(cell), cell.disk)).collect();
     let fast = Claim::new(
@@ -109,12 +111,12 @@ fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
     );
     let slower = |than: usize, limit: f64| {
         let over = |cell: &&Cell| {
-            let (with, without) = (mean(cell, rig), mean(cell, than));
+            let (with, without) = (mean(cell, adaptive), mean(cell, than));
             let allowed = (limit / 100.0 * without.mean).max(with.half.hypot(without.half));
             with.mean > without.mean + allowed
         };
         let told = |cell: &Cell| {
-            let percent = 100.0 * (mean(cell, rig).mean / mean(cell, than).mean - 1.0);
+            let percent = 100.0 * (mean(cell, adaptive).mean / mean(cell, than).mean - 1.0);
             format!("{} on {} by {percent:.1} %", cell.load, cell.disk)
         };
         cells.iter().filter(over).map(told).collect::<Vec<String>>()
@@ -123,17 +125,17 @@ fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
         let found = slower(than, limit);
         let ours = if found.is_empty() { "none is slower".to_owned() } else { found.join(", ") };
         let goal = format!("by {limit} % at most, or the 95 % interval, where that is wider");
-        Claim::new("goal", format!("no load is slower with rig than {what}"), goal, ours, found.is_empty(), WHY)
+        Claim::new("goal", format!("no load is slower with adaptive than {what}"), goal, ours, found.is_empty(), WHY)
     };
     let mixed: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "trees-beside-random").collect();
-    let less = |cell: &Cell, than: usize| 100.0 * (1.0 - mean(cell, rig).mean / mean(cell, than).mean);
+    let less = |cell: &Cell, than: usize| 100.0 * (1.0 - mean(cell, adaptive).mean / mean(cell, than).mean);
     let told = |cell: &&Cell| {
         let (off, always) = (less(cell, off), less(cell, always));
         format!("on {} {off:.0} % less time than off, {always:.0} % less than on", cell.disk)
     };
     let by_region = Claim::new(
         "goal",
-        "a mixture of trees and random reads is faster with rig than with the cache on, and than with it off",
+        "a mixture of trees and random reads is faster with adaptive than with the cache on, and than with it off",
         "on each disk, as the regions decide for themselves",
         mixed.iter().map(told).collect::<Vec<String>>().join("; "),
         mixed.iter().all(|cell| less(cell, off) > 0.0 && less(cell, always) > 0.0),

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn bars_are_in_groups_and_as_high_as_their_time_over_that_of_the_bare_disk() {
-        let ways = ["bare", "never", "rig", "always"].map(str::to_owned);
+        let ways = ["bare", "never", "adaptive", "always"].map(str::to_owned);
         let rows = [row("a", "<x>", [2.0, 2.0, 1.0, 4.0]), row("a", "y", [1.0; 4]), row("b", "x", [1.0; 4])];
         let (name, svg) = of(&ways, &rows);
         assert_eq!(name, "redcap-live.svg");

@@ -14,7 +14,8 @@ use iopilot_trace::TraceRecord;
 use rayon::prelude::*;
 
 const CACHES: [&str; 2] = ["256x32k", "128x64k"];
-const ALGORITHMS: [&str; 4] = ["algorithm=always", "algorithm=v1", "algorithm=rig,resize=off", "algorithm=rig"];
+const ALGORITHMS: [&str; 4] =
+    ["algorithm=always", "algorithm=v1", "algorithm=adaptive,resize=off", "algorithm=adaptive"];
 const PROCESSES: [u32; 4] = [2, 4, 8, 16];
 const QUICK_PROCESSES: [u32; 1] = [4];
 /// What the disk reads in less time was in its own cache: a turn takes 8.3 ms.
@@ -24,7 +25,7 @@ const FROM_CACHE: Nanos = Nanos::from_millis(2);
 struct Measured {
     seconds: f64,
     active_percent: f64,
-    /// Reads of the disk, and the share of them that its own cache served; not known where `rig` decides.
+    /// Reads of the disk, and the share of them that its own cache served; not known where `adaptive` decides.
     reads: Option<(u64, f64)>,
 }
 
@@ -63,8 +64,8 @@ fn measure(device: &AnyDevice, processes: u32, cache: Option<&str>, setup: &Setu
     let scheduler = SchedulerSpec::parse("cfq")?;
     let source = source(GfBenchmark::KernelRead, processes, device.capacity(), setup);
     let config = config(cache, setup)?;
-    let rig = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Rig);
-    let (report, reads) = match rig {
+    let adaptive = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive);
+    let (report, reads) = match adaptive {
         Some(spec) => {
             let spec: &RedcapSpec = spec;
             let config = RunConfig { log: true, ..config.clone() };

@@ -10,8 +10,8 @@ use super::streams::AddressStreams;
 use super::tally::CacheTally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
-use iopilot_redcap::{Action, CopyId, Geometry, Part, Redcap, RedcapSpec, Role, Served};
-use iopilot_sim::RedcapVirtualDisk;
+use iopilot_redcap::{CacheGeometry, CopyId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart, Role};
+use iopilot_sim::RedcapReferenceDisk;
 use iopilot_trace::TraceRecord;
 use std::io;
 use std::ops::Range;
@@ -60,14 +60,14 @@ type Vectors = [libc::iovec; 3];
 /// A request to the disk below.
 #[derive(Clone, Copy)]
 struct InFlight {
-    part: Part,
+    part: RequestPart,
     sent: Nanos,
     /// Whether it is the second attempt, sent alone.
     again: bool,
 }
 
 /// The policy, with a simulated disk where its algorithm needs one.
-pub(super) type CachePolicy = Redcap<Option<RedcapVirtualDisk>>;
+pub(super) type CachePolicy = Redcap<Option<RedcapReferenceDisk>>;
 
 /// The policy, and what carries it out. All methods are called under one lock.
 pub(super) struct CacheBody {
@@ -75,14 +75,14 @@ pub(super) struct CacheBody {
     pub(super) frames: Frames,
     pub(super) tally: CacheTally,
     /// The segments that the frames are divided into.
-    geometry: Geometry,
+    geometry: CacheGeometry,
     segment_sectors: u64,
     /// Bytes that the cache may hold now.
     limit: u64,
     ring: Arc<Ring>,
     /// With this many parts in flight, prefetches are given up.
     congested: usize,
-    actions: Vec<Action>,
+    actions: Vec<RedcapAction>,
     originals: Vec<Option<Original>>,
     free: Vec<u64>,
     /// By the index of the part.
@@ -184,7 +184,7 @@ impl CacheBody {
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.submit(&io, now, &mut actions);
         self.follow_geometry();
-        if let [Action::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
+        if let [RedcapAction::Copy { copy, slot, lba: first, sectors: length, .. }] = actions[..] {
             if (first, length) == (lba, sectors) {
                 actions.clear();
                 self.actions = actions;
@@ -237,13 +237,13 @@ impl CacheBody {
         // then.
         self.cache.advance(now, &mut actions);
         // The disk serves one part at a time: the service of a part begins when the one before it ends.
-        let simulated_disk = self.cache.virtual_disk().and_then(Option::as_mut);
+        let simulated_disk = self.cache.reference_disk().and_then(Option::as_mut);
         let dispatched = match simulated_disk {
             Some(disk) => disk.learn(part.op, (part.lba, part.sectors), sent, now),
             None => sent.max(self.completed),
         };
         self.completed = now;
-        let served = Served { inserted: sent, dispatched, completed: now, merged: Sectors(0) };
+        let served = PartTimes { inserted: sent, dispatched, completed: now, merged: Sectors(0) };
         match good {
             true => self.cache.served(part.id, served, &mut actions),
             false => self.cache.failed(part.id, served, &mut actions),
@@ -295,23 +295,23 @@ impl CacheBody {
     }
 
     /// Carries out what the policy asks for.
-    fn act(&mut self, mut actions: Vec<Action>, mut at: Nanos) {
+    fn act(&mut self, mut actions: Vec<RedcapAction>, mut at: Nanos) {
         let mut next = 0;
         self.follow_geometry();
         while let Some(&action) = actions.get(next) {
             next += 1;
             match action {
-                Action::Send(part) if part.role == Role::Prefetch && self.in_flight >= self.congested => {
+                RedcapAction::Send(part) if part.role == Role::Prefetch && self.in_flight >= self.congested => {
                     self.tally.given_up();
                     self.cache.dropped(part.id, at, &mut actions);
                 }
-                Action::Send(part) => {
+                RedcapAction::Send(part) => {
                     if self.send(part, at).is_err() {
-                        let served = Served { inserted: at, dispatched: at, completed: at, merged: Sectors(0) };
+                        let served = PartTimes { inserted: at, dispatched: at, completed: at, merged: Sectors(0) };
                         self.cache.failed(part.id, served, &mut actions);
                     }
                 }
-                Action::Copy { copy, io, slot, lba, sectors } => {
+                RedcapAction::Copy { copy, io, slot, lba, sectors } => {
                     let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
                     let (first, length) = (self.offset_in(io, lba), sectors.bytes() as usize);
                     if let Some(original) = self.originals[io.0 as usize].as_mut() {
@@ -327,7 +327,7 @@ impl CacheBody {
                     at = now();
                     self.cache.copied(copy, at, &mut actions);
                 }
-                Action::Done { io, failed } => self.finish(io, failed, at),
+                RedcapAction::Done { io, failed } => self.finish(io, failed, at),
             }
             self.follow_geometry();
         }

@@ -45,7 +45,6 @@ pub struct DryRunReport {
     /// The same with a cache that is always on.
     pub always_s: f64,
     /// The same with a cache that `adaptive` turns on and off.
-    #[serde(rename = "rig_s")]
     pub adaptive_s: f64,
     /// The share of the windows in which the cache would have been on, in percent.
     pub active_percent: f64,

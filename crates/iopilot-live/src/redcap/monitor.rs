@@ -7,7 +7,7 @@ use super::pressure::CacheLimit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
 use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
-use iopilot_redcap::{Check, Geometry, RedcapSpec};
+use iopilot_redcap::{ActivationCheck, CacheGeometry, RedcapSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -79,7 +79,7 @@ impl Monitor {
     }
 }
 
-fn of_policy(check: &Check, geometry: Geometry) -> StatusCheck {
+fn of_policy(check: &ActivationCheck, geometry: CacheGeometry) -> StatusCheck {
     StatusCheck {
         at: check.at,
         with_cache_ms: 1e3 * check.with_cache.as_secs_f64(),

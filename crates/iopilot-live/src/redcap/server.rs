@@ -23,7 +23,7 @@ use crate::metrics_server::MetricsServer;
 use iopilot_block::SECTOR_BYTES;
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, Redcap, RedcapSpec};
-use iopilot_sim::{RedcapVirtualDisk, RunConfig, train_two_tables};
+use iopilot_sim::{RedcapReferenceDisk, RunConfig, train_two_tables};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{TryRecvError, channel};
@@ -80,7 +80,7 @@ impl RedcapServer {
         let spec = options.spec;
         let metrics = options.metrics.as_deref().map(MetricsServer::listen).transpose()?;
         let simulated_disk = simulated_disk(&spec, &lower, &options.model)?;
-        let cache = Redcap::with_virtual_disk(&spec, lower.size / SECTOR_BYTES, simulated_disk)?;
+        let cache = Redcap::with_reference_disk(&spec, lower.size / SECTOR_BYTES, simulated_disk)?;
         let segment = u64::from(spec.geometry.segment_sectors().0) * SECTOR_BYTES;
         let mut warnings = Vec::new();
         let warmer = match &options.warm {
@@ -170,7 +170,7 @@ impl RedcapServer {
                 warnings.push(format!("the cache does not shrink when memory is short: /proc/pressure/memory: {e}"));
             }
         }
-        if spec.algorithm == Algorithm::Rig {
+        if spec.algorithm == Algorithm::Adaptive {
             let (stop, stopped) = channel();
             let monitor = Arc::clone(&monitor);
             let run = move || run_pilot(decider, &monitor.disk, &monitor.notes, &stopped);
@@ -265,8 +265,8 @@ fn simulated_disk(
     spec: &RedcapSpec,
     disk: &LowerDisk,
     model: &RedcapModel,
-) -> Result<Option<RedcapVirtualDisk>, LiveError> {
-    if !spec.algorithm.needs_virtual_disk() {
+) -> Result<Option<RedcapReferenceDisk>, LiveError> {
+    if !spec.algorithm.needs_reference_disk() {
         return Ok(None);
     }
     let (capacity, tables) = match model {
@@ -274,7 +274,7 @@ fn simulated_disk(
         RedcapModel::Learned { .. } => (disk.size / SECTOR_BYTES, None),
     };
     let config = RunConfig { tables, rotational: disk.rotational, ..RunConfig::default() };
-    let made = RedcapVirtualDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
+    let made = RedcapReferenceDisk::new(&scheduler_of(disk.queue.as_ref())?, capacity, &config);
     made.map(Some).map_err(|e| LiveError::Device { path: disk.path.clone(), reason: e.to_string() })
 }
 

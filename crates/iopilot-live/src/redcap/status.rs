@@ -2,7 +2,7 @@
 
 use super::tally::{ApplicationTraffic, DiskTraffic};
 use iopilot_block::Nanos;
-use iopilot_redcap::{Counters, Geometry, State};
+use iopilot_redcap::{CacheCounters, CacheGeometry, CacheState};
 use serde::{Deserialize, Serialize};
 
 /// The state of a cache, and its counters since it was attached.
@@ -11,10 +11,10 @@ pub struct RedcapStatus {
     /// Seconds since it was attached.
     pub up_s: f64,
     /// The state of the activation-deactivation algorithm (GF 2.3.3).
-    pub state: State,
+    pub state: CacheState,
     /// The segments that the cache has now.
     #[serde(default)]
-    pub geometry: Geometry,
+    pub geometry: CacheGeometry,
     /// The share of the disk that `adaptive` leaves alone, in percent.
     #[serde(default)]
     pub off_percent: f64,
@@ -26,7 +26,7 @@ pub struct RedcapStatus {
     /// The requests to the disk below.
     pub disk: DiskTraffic,
     /// The counters of the cache.
-    pub cache: Counters,
+    pub cache: CacheCounters,
     /// Its memory.
     pub memory: MemoryUse,
     /// The warm restart; `None` where there is none.
@@ -84,7 +84,7 @@ pub struct CheckNote {
     pub off_percent: f64,
     /// The segments after the decision.
     #[serde(default)]
-    pub geometry: Geometry,
+    pub geometry: CacheGeometry,
 }
 
 /// A decision as it is kept.
@@ -96,7 +96,7 @@ pub(super) struct StatusCheck {
     pub(super) before: bool,
     pub(super) after: bool,
     pub(super) off_percent: f64,
-    pub(super) geometry: Geometry,
+    pub(super) geometry: CacheGeometry,
 }
 
 impl StatusCheck {

@@ -2,7 +2,7 @@
 
 use crate::block_server::OpCounts;
 use iopilot_block::{Distribution, Histogram, Nanos, Op, Sectors};
-use iopilot_redcap::{Part, Role};
+use iopilot_redcap::{RequestPart, Role};
 use serde::{Deserialize, Serialize};
 
 /// The requests of the cached disk's users.
@@ -62,7 +62,7 @@ impl CacheTally {
     }
 
     /// Counts a request to the disk.
-    pub(super) fn below(&mut self, part: &Part, good: bool) {
+    pub(super) fn below(&mut self, part: &RequestPart, good: bool) {
         *self.disk.requests.of(part.op) += 1;
         *self.disk.bytes.of(part.op) += part.sectors.bytes();
         *self.disk.errors.of(part.op) += u64::from(!good);

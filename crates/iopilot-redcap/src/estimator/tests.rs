@@ -8,7 +8,7 @@ fn v1() -> Estimator {
     estimator("algorithm=v1")
 }
 
-/// A read of which `hits` blocks hit and took `hit_time` to copy, and so on. Times in microseconds.
+/// A read: blocks and times of its hits, misses and prefetches. Times in microseconds.
 fn read(hits: (u64, u64), misses: (u64, u64), prefetch: (u64, u64)) -> Sums {
     Sums {
         hit_blocks: hits.0,
@@ -21,17 +21,18 @@ fn read(hits: (u64, u64), misses: (u64, u64), prefetch: (u64, u64)) -> Sums {
     }
 }
 
-/// A read while inactive: blocks that would have hit and the disk's time for them, misses, blocks not prefetched.
+/// A read while inactive: blocks that would have been hits and the disk's time for them, misses, and blocks that would have
+/// been prefetched.
 fn inactive(hits: (u64, u64), misses: (u64, u64), prefetched: u64) -> Sums {
     let disk_hit_time = Nanos::from_micros(hits.1);
     Sums { disk_hit_time, ..read((hits.0, 0), misses, (prefetched, 0)) }
 }
 
-fn add(estimator: &mut Estimator, n: u32, read: Sums, active: bool) -> Vec<Verdict> {
+fn add(estimator: &mut Estimator, n: u32, read: Sums, active: bool) -> Vec<ActivationVerdict> {
     (0..n).filter_map(|_| estimator.add(read, active)).collect()
 }
 
-/// Good by far, and bad by far.
+/// A read that makes a check good by far; [`bad`] makes it bad by far.
 fn good() -> Sums {
     read((9, 1), (1, 8_000), (0, 0))
 }
@@ -40,7 +41,7 @@ fn bad() -> Sums {
     read((0, 0), (1, 8_000), (31, 2_000))
 }
 
-fn sides(verdict: &Verdict) -> (u64, u64, bool) {
+fn sides(verdict: &ActivationVerdict) -> (u64, u64, bool) {
     (verdict.with_cache.0 / 1_000, verdict.without_cache.0 / 1_000, verdict.good)
 }
 
@@ -64,7 +65,7 @@ fn active_hits_would_have_cost_what_misses_cost() {
 }
 
 #[test]
-fn what_was_last_inactive_is_carried_over_and_halved() {
+fn misses_of_the_last_inactive_period_are_carried_over_and_halved() {
     let mut e = v1();
     e.switched(false);
     // Inactive: 100 misses a block each of 4 ms; a hit each of 4 ms; nothing known of prefetches.
@@ -84,7 +85,7 @@ fn what_was_last_inactive_is_carried_over_and_halved() {
 }
 
 #[test]
-fn inactive_costs_are_those_of_when_it_was_last_active() {
+fn inactive_costs_come_from_the_last_active_period() {
     let mut e = v1();
     // Active: 200 hits of 1 ms, waits of 0.2 ms, 1000 prefetched of 500 ms.
     let one = Sums { wait_time: Nanos::from_micros(2), ..read((2, 10), (1, 8_000), (10, 5_000)) };
@@ -100,7 +101,7 @@ fn inactive_costs_are_those_of_when_it_was_last_active() {
 }
 
 #[test]
-fn what_was_never_active_has_a_calibrated_copy_cost() {
+fn a_cache_that_was_never_active_has_a_calibrated_copy_cost() {
     let mut e = estimator("algorithm=v1,copy_us_per_kib=0.5");
     e.switched(false);
     let checks = add(&mut e, 100, inactive((1, 100), (2, 4_000), 3), false);
@@ -116,17 +117,17 @@ fn what_was_never_active_has_a_calibrated_copy_cost() {
 fn corner_cases_of_an_active_cache() {
     // Nothing but hits is good, even if they are slow.
     assert!(add(&mut v1(), 100, read((1, 50), (0, 0), (0, 0)), true)[0].good);
-    // No hits is bad where anything was prefetched, and good where nothing was.
+    // No hits is bad if anything was prefetched, and good otherwise.
     assert!(!add(&mut v1(), 100, read((0, 0), (1, 8_000), (31, 1)), true)[0].good);
     assert!(add(&mut v1(), 100, read((0, 0), (32, 8_000), (0, 0)), true)[0].good);
-    // Nothing but hits and prefetches: what a block cost last counts.
+    // Nothing but hits and prefetches: the last cost of a block counts.
     let mut e = estimator("algorithm=v0");
     add(&mut e, 100, read((1, 1), (1, 1_000), (0, 0)), true);
     let hits = read((1, 1), (0, 0), (1, 500));
     for check in add(&mut e, 200, hits, true) {
         assert_eq!(sides(&check), (50_100, 100_000, true));
     }
-    // Copies that are dearer than the disk are bad, though nothing is prefetched.
+    // Copies that take longer than the disk are bad, even without prefetches.
     assert_eq!(sides(&add(&mut v1(), 100, read((1, 50), (1, 8), (0, 0)), true)[0]), (5_000, 800, false));
 }
 
@@ -167,7 +168,7 @@ fn the_sums_are_of_100_reads_whatever_the_interval() {
 }
 
 #[test]
-fn a_change_starts_anew_with_100() {
+fn a_change_resets_the_interval_to_100() {
     let mut e = v1();
     add(&mut e, 150, bad(), true);
     e.switched(false);

@@ -1,14 +1,14 @@
 //! Turning the cache on and off (GF 2.3.3: intermediate states).
 
 use super::Redcap;
-use crate::check::Verdict;
+use crate::check::ActivationVerdict;
 use crate::records::Handling;
-use crate::{Action, Check, State, VirtualDisk};
+use crate::{ActivationCheck, CacheState, RedcapAction, ReferenceDisk};
 use iopilot_block::Nanos;
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// Turns the cache on or off, for the algorithm `rig` and by hand. Any other algorithm goes on from there.
-    pub fn set_active(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
+impl<V: ReferenceDisk> Redcap<V> {
+    /// Turns the cache on or off, for the algorithm `adaptive`, or for the user. Any other algorithm continues from there.
+    pub fn set_active(&mut self, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         match &mut self.rebuild {
             Some(rebuild) => rebuild.active = active,
             None if active != self.state.is_active() => self.change(active, now, out),
@@ -17,16 +17,16 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Acts on a verdict of the algorithm.
-    pub(super) fn follow(&mut self, verdict: Option<Verdict>, now: Nanos, out: &mut Vec<Action>) {
-        let Some(Verdict { with_cache, without_cache, good, active }) = verdict else { return };
+    pub(super) fn follow(&mut self, verdict: Option<ActivationVerdict>, now: Nanos, out: &mut Vec<RedcapAction>) {
+        let Some(ActivationVerdict { with_cache, without_cache, good, active }) = verdict else { return };
         let before = self.state;
         self.set_active(active, now, out);
         let (reads, after) = (self.ended_reads, self.state);
-        self.checks.add(Check { at: now, reads, with_cache, without_cache, good, before, after });
+        self.checks.add(ActivationCheck { at: now, reads, with_cache, without_cache, good, before, after });
     }
 
-    /// A part of an original has ended; it may have been the last.
-    pub(super) fn ended(&mut self, id: u32, now: Nanos, out: &mut Vec<Action>) {
+    /// A part of an original has ended. Ends the original if that was the last part.
+    pub(super) fn ended(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let original = &mut self.originals[id];
         original.unended -= 1;
         if original.unended > 0 {
@@ -44,21 +44,22 @@ impl<V: VirtualDisk> Redcap<V> {
         } else if self.state.is_pending() {
             self.awaited -= 1;
             if self.awaited == 0 {
-                self.state = State::main(self.state.is_active());
+                self.state = CacheState::main(self.state.is_active());
             }
         }
         self.rebuild_if_unused(now, out);
     }
 
-    /// A pending state that is left for the state before ends at once; any other change waits for what is in flight.
+    /// Changes the state. A pending state that returns to the state before ends at once. Any other change is pending until the
+    /// requests in flight have ended.
     ///
-    /// Data are forgotten when the cache is turned off, and the directory lives on as the simulated one. Nothing that was
-    /// held before an inactive period is ever served.
-    pub(super) fn change(&mut self, active: bool, now: Nanos, out: &mut Vec<Action>) {
+    /// When the cache is turned off, it drops its data, and the simulated directory takes over its segments. Data of before
+    /// an inactive period are never served.
+    pub(super) fn change(&mut self, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         let undone = self.state.is_pending();
         self.epoch = self.epoch.wrapping_add(1);
         self.awaited = self.originals.len();
-        self.state = if undone || self.awaited == 0 { State::main(active) } else { State::pending(active) };
+        self.state = if undone || self.awaited == 0 { CacheState::main(active) } else { CacheState::pending(active) };
         self.ada.switched(active);
         if active {
             self.counters.activations += 1;

@@ -1,17 +1,17 @@
-//! Ends of parts and copies.
+//! The ends of parts and copies.
 
 use super::Redcap;
 use super::read::COPY_BITS;
 use crate::records::{Handling, NONE, PartRecord};
 use crate::sums::scaled;
-use crate::{Action, CopyId, PartId, Role, Served, VirtualDisk};
+use crate::{CopyId, PartId, PartTimes, RedcapAction, ReferenceDisk, Role};
 use iopilot_block::{Nanos, Op};
 
 /// How a part ended.
 #[derive(Clone, Copy)]
 enum End<'a> {
-    Served(&'a Served),
-    Failed(&'a Served),
+    Served(&'a PartTimes),
+    Failed(&'a PartTimes),
     Dropped(Nanos),
 }
 
@@ -23,7 +23,7 @@ impl End<'_> {
         }
     }
 
-    const fn times(&self) -> Option<&Served> {
+    const fn times(&self) -> Option<&PartTimes> {
         match self {
             Self::Served(served) | Self::Failed(served) => Some(served),
             Self::Dropped(_) => None,
@@ -35,26 +35,26 @@ impl End<'_> {
     }
 }
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// The disk has served a part; what it brought for the frames is there.
-    pub fn served(&mut self, part: PartId, served: Served, out: &mut Vec<Action>) {
+impl<V: ReferenceDisk> Redcap<V> {
+    /// The disk has served a part; its data for the frames are there.
+    pub fn served(&mut self, part: PartId, served: PartTimes, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Served(&served), out);
     }
 
-    /// The disk has failed at a part. A prefetch that fails leaves holes, and its reader does not learn of it. The requested
-    /// blocks of a combined read are read again, alone.
-    pub fn failed(&mut self, part: PartId, served: Served, out: &mut Vec<Action>) {
+    /// The disk has failed at a part. A prefetch that fails leaves holes, and its original does not fail. The requested blocks
+    /// of a combined read are read again, alone.
+    pub fn failed(&mut self, part: PartId, served: PartTimes, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Failed(&served), out);
     }
 
-    /// A part was given up before it went to the disk: a prefetch, as the queue is congested. Any other part counts as
+    /// The body has dropped a part that it had not sent: a prefetch, because the queue is congested. Any other part counts as
     /// failed.
-    pub fn dropped(&mut self, part: PartId, now: Nanos, out: &mut Vec<Action>) {
+    pub fn dropped(&mut self, part: PartId, now: Nanos, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Dropped(now), out);
     }
 
     /// A copy has ended.
-    pub fn copied(&mut self, copy: CopyId, now: Nanos, out: &mut Vec<Action>) {
+    pub fn copied(&mut self, copy: CopyId, now: Nanos, out: &mut Vec<RedcapAction>) {
         let id = copy.0 >> COPY_BITS;
         let partial = &mut self.partials[id];
         partial.copies -= 1;
@@ -66,7 +66,7 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    fn end(&mut self, part: PartId, end: End<'_>, out: &mut Vec<Action>) {
+    fn end(&mut self, part: PartId, end: End<'_>, out: &mut Vec<RedcapAction>) {
         let record = *self.parts.remove(part.0);
         let now = end.at();
         if let Some(served) = end.times() {
@@ -92,8 +92,8 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    /// An original that went down unmodified.
-    fn whole_ended(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<Action>) {
+    /// Ends an original that was sent unmodified.
+    fn whole_ended(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<RedcapAction>) {
         let original = &mut self.originals[record.original];
         original.failed |= !end.is_good();
         if let (Handling::Inactive, Some(served)) = (original.handling, end.times()) {
@@ -105,13 +105,13 @@ impl<V: VirtualDisk> Redcap<V> {
             self.add_model_time(record, served, true);
         }
         if matches!(self.originals[record.original].io.op, Op::Write | Op::Discard) {
-            // A prefetch that overtook the write may hold what was there before.
+            // A prefetch that overtook the write may hold the old data.
             self.invalidate((record.from, record.to), end.at(), out);
         }
         self.answered(record.original, end.at(), out);
     }
 
-    fn combined_ended(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<Action>) {
+    fn combined_ended(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<RedcapAction>) {
         let now = end.at();
         if end.is_good() {
             self.requested_ended(record, end);
@@ -132,7 +132,7 @@ impl<V: VirtualDisk> Redcap<V> {
         self.fetch_ended(record.fetch, now, out);
     }
 
-    /// Measures a part that brought requested blocks.
+    /// Accounts for the time of a part with requested blocks.
     fn requested_ended(&mut self, record: &PartRecord, end: End<'_>) {
         let Some(served) = end.times() else { return };
         if record.fetch == NONE {
@@ -158,15 +158,15 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    fn add_model_time(&mut self, record: &PartRecord, served: &Served, waited: bool) {
+    fn add_model_time(&mut self, record: &PartRecord, served: &PartTimes, waited: bool) {
         if let Some(comparison) = self.ada.comparison() {
             let extent = crate::geometry::extent((record.from, record.to));
             self.originals[record.original].model_time += comparison.real_time(extent, served, waited);
         }
     }
 
-    /// Blocks have come into the frames, or will not.
-    fn arrived(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<Action>) {
+    /// The blocks of a part have arrived in the frames, or will not arrive.
+    fn arrived(&mut self, record: &PartRecord, end: End<'_>, out: &mut Vec<RedcapAction>) {
         let segment = self.cache.get_mut(record.slot);
         let came = segment.coming & record.stored;
         match end {
@@ -183,8 +183,8 @@ impl<V: VirtualDisk> Redcap<V> {
         self.cache.unpin(record.slot);
     }
 
-    /// A part of a fetch has ended.
-    fn fetch_ended(&mut self, id: u32, now: Nanos, out: &mut Vec<Action>) {
+    /// A part of a fetch has ended. Ends the fetch if that was the last part.
+    fn fetch_ended(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let fetch = &mut self.fetches[id];
         fetch.left -= 1;
         if fetch.left > 0 {
@@ -199,19 +199,19 @@ impl<V: VirtualDisk> Redcap<V> {
         self.ended(original, now, out);
     }
 
-    /// Whatever a partial read waited for has ended; it may have been the last.
-    fn partial_ended(&mut self, id: u32, now: Nanos, out: &mut Vec<Action>) {
+    /// A part or copy that a partial read waited for has ended. Answers the partial read if that was the last one.
+    fn partial_ended(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         if self.partials[id].is_answered() {
             let original = self.partials.remove(id).original;
             self.answered(original, now, out);
         }
     }
 
-    fn answered(&mut self, id: u32, now: Nanos, out: &mut Vec<Action>) {
+    fn answered(&mut self, id: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let original = &mut self.originals[id];
         original.unanswered -= 1;
         if original.unanswered == 0 {
-            out.push(Action::Done { io: original.io.handle, failed: original.failed });
+            out.push(RedcapAction::Done { io: original.io.handle, failed: original.failed });
         }
         self.ended(id, now, out);
     }

@@ -1,28 +1,28 @@
-//! Reads while the cache is not in use: the disk answers, and the directory is simulated (GF 2.3.3, 3.3.2).
+//! Reads while the cache is inactive: the disk serves them, and the directory is simulated (GF 2.3.3, 3.3.2).
 
 use super::Redcap;
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use crate::records::{Handling, PartRecord};
 use crate::sums::Sums;
-use crate::{Action, Role, VirtualDisk};
+use crate::{RedcapAction, ReferenceDisk, Role};
 use iopilot_block::{Arrival, Nanos};
 
-/// What the cache would do for a partial read.
+/// What an active cache would do for a partial read.
 struct Simulated {
-    hits: Blocks,
-    holes: Blocks,
-    /// The whole segment is read.
+    hits: SegmentBlocks,
+    holes: SegmentBlocks,
+    /// Whether the whole segment would be read.
     fetched: bool,
 }
 
-impl<V: VirtualDisk> Redcap<V> {
+impl<V: ReferenceDisk> Redcap<V> {
     pub(super) fn read_inactive(
         &mut self,
         io: &Arrival,
         extent: (u64, u64),
         batch: u32,
         now: Nanos,
-        out: &mut Vec<Action>,
+        out: &mut Vec<RedcapAction>,
     ) {
         self.counters.inactive_reads += 1;
         let original = self.original(io, Handling::Inactive, 1);
@@ -35,7 +35,7 @@ impl<V: VirtualDisk> Redcap<V> {
 
     fn simulate(&mut self, io: &Arrival, extent: (u64, u64), batch: u32, now: Nanos) -> Sums {
         let mut sums = Sums::default();
-        let read = self.ada.comparison().and_then(|comparison| comparison.virtual_begin(batch));
+        let read = self.ada.comparison().and_then(|comparison| comparison.reference_begin(batch));
         for number in self.layout.number(extent.0)..=self.layout.number(extent.1 - 1) {
             let (from, to) = self.layout.within(number, extent.0, extent.1);
             let (asked, all) = (self.layout.blocks(number, from, to), self.layout.all(number));
@@ -47,21 +47,27 @@ impl<V: VirtualDisk> Redcap<V> {
                 for run in if fetched { all } else { holes }.runs() {
                     let (first, end) = self.layout.sectors(number, run);
                     let wanted = if fetched { (first, end) } else { (first.max(from), end.min(to)) };
-                    comparison.virtual_disk(read, io, crate::geometry::extent(wanted), now);
+                    comparison.reference_disk(read, io, crate::geometry::extent(wanted), now);
                 }
             }
         }
         if let (Some(read), Some(comparison)) = (read, self.ada.comparison()) {
             if sums.hit_blocks > 0 {
-                comparison.virtual_hit(read, io, sums.hit_blocks, now);
+                comparison.reference_hit(read, io, sums.hit_blocks, now);
             }
-            comparison.virtual_end(read, &sums);
+            comparison.reference_end(read, &sums);
         }
         sums
     }
 
-    fn simulate_segment(&mut self, number: u64, part: (u64, u64), asked: Blocks, all: Blocks) -> Simulated {
-        let missed = |fetched| Simulated { hits: Blocks::NONE, holes: asked, fetched };
+    fn simulate_segment(
+        &mut self,
+        number: u64,
+        part: (u64, u64),
+        asked: SegmentBlocks,
+        all: SegmentBlocks,
+    ) -> Simulated {
+        let missed = |fetched| Simulated { hits: SegmentBlocks::NONE, holes: asked, fetched };
         if self.regions.is_off(number) {
             return missed(false);
         }

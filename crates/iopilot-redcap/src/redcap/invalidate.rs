@@ -1,54 +1,48 @@
-//! What a write, a discard or a change of the state takes out of the cache (GF 2.3.2).
+//! Invalidation by a write, a discard or a change of the state (GF 2.3.2).
 
 use super::Redcap;
-use crate::blocks::Blocks;
-use crate::regions::Regions;
-use crate::sweep::Sweep;
-use crate::{Action, VirtualDisk};
+use crate::blocks::SegmentBlocks;
+use crate::regions::OffRegions;
+use crate::sweep::SegmentSweep;
+use crate::{RedcapAction, ReferenceDisk};
 use iopilot_block::Nanos;
 use std::ops::{Range, RangeInclusive};
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// Forgets all data, as after a change of the disk behind the cache's back.
-    pub fn invalidate_all(&mut self, now: Nanos, out: &mut Vec<Action>) {
-        self.simulated.clear();
-        self.forget(0..=u64::MAX, now, out);
-    }
-
-    /// Turns the cache on or off for the disk segments of a range. All are on at first. What is held of those that are
-    /// turned off is forgotten.
-    pub fn set_region(&mut self, segments: Range<u64>, active: bool, now: Nanos, out: &mut Vec<Action>) {
+impl<V: ReferenceDisk> Redcap<V> {
+    /// Turns the cache on or off for a range of disk segments. All are on at first. Drops the data of those that are turned
+    /// off.
+    pub(crate) fn set_region(&mut self, segments: Range<u64>, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         if segments.is_empty() {
             return;
         }
         self.regions.set(segments.clone(), active);
         if !active {
             let numbers = segments.start..=segments.end - 1;
-            let mut sweep = Sweep::new(&self.simulated, numbers.clone());
+            let mut sweep = SegmentSweep::new(&self.simulated, numbers.clone());
             while let Some(slot) = sweep.next(&self.simulated) {
-                self.simulated.take_out(slot, Blocks::ALL);
+                self.simulated.take_out(slot, SegmentBlocks::ALL);
             }
             self.forget(numbers, now, out);
         }
     }
 
     /// Turns the cache off for the disk segments that begin in these ranges of sectors, and on for all others.
-    pub fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos, out: &mut Vec<Action>) {
-        self.regions = Regions::default();
+    pub fn set_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos, out: &mut Vec<RedcapAction>) {
+        self.regions = OffRegions::default();
         for range in sectors {
             let segments = self.layout.first_from(range.start)..self.layout.first_from(range.end);
             self.set_region(segments, false, now, out);
         }
     }
 
-    /// The share of the disk's segments that are turned off, from 0 to 1.
+    /// The share of the disk's segments for which the cache is turned off, from 0 to 1.
     pub fn off_share(&self) -> f64 {
         let segments = self.layout.segments();
         self.regions.count_off(segments) as f64 / segments.max(1) as f64
     }
 
-    /// The blocks of which sectors are written become holes, a block in flight when it arrives.
-    pub(super) fn invalidate(&mut self, (from, to): (u64, u64), now: Nanos, out: &mut Vec<Action>) {
+    /// Turns the blocks of written sectors into holes; a block in flight becomes a hole when it arrives.
+    pub(super) fn invalidate(&mut self, (from, to): (u64, u64), now: Nanos, out: &mut Vec<RedcapAction>) {
         let (layout, to) = (self.layout, to.min(self.layout.capacity()));
         if from >= to {
             return;
@@ -58,26 +52,26 @@ impl<V: VirtualDisk> Redcap<V> {
             let (from, to) = layout.within(number, from, to);
             layout.blocks(number, from, to)
         };
-        let mut sweep = Sweep::new(&self.simulated, numbers.clone());
+        let mut sweep = SegmentSweep::new(&self.simulated, numbers.clone());
         while let Some(slot) = sweep.next(&self.simulated) {
             self.simulated.take_out(slot, written(self.simulated.number(slot)));
         }
-        let mut sweep = Sweep::new(&self.cache, numbers);
+        let mut sweep = SegmentSweep::new(&self.cache, numbers);
         while let Some(slot) = sweep.next(&self.cache) {
             self.take_out(slot, written(self.cache.number(slot)), now, out);
         }
     }
 
-    /// Forgets all blocks of the segments with these numbers.
-    pub(super) fn forget(&mut self, numbers: RangeInclusive<u64>, now: Nanos, out: &mut Vec<Action>) {
-        let mut sweep = Sweep::new(&self.cache, numbers);
+    /// Drops all blocks of the segments with these numbers.
+    pub(super) fn forget(&mut self, numbers: RangeInclusive<u64>, now: Nanos, out: &mut Vec<RedcapAction>) {
+        let mut sweep = SegmentSweep::new(&self.cache, numbers);
         while let Some(slot) = sweep.next(&self.cache) {
-            self.take_out(slot, Blocks::ALL, now, out);
+            self.take_out(slot, SegmentBlocks::ALL, now, out);
         }
     }
 
-    /// Takes blocks out of a segment. Readers that wait for nothing else any more go on.
-    fn take_out(&mut self, slot: u32, blocks: Blocks, now: Nanos, out: &mut Vec<Action>) {
+    /// Removes blocks from a segment. Serves the waiters that wait for no other blocks.
+    fn take_out(&mut self, slot: u32, blocks: SegmentBlocks, now: Nanos, out: &mut Vec<RedcapAction>) {
         let segment = self.cache.get_mut(slot);
         let doomed = segment.coming & blocks;
         self.counters.invalidated_blocks += (segment.valid & blocks).len();
@@ -90,10 +84,16 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    /// Blocks of a segment are not in flight any more: serves the readers that wait for no others. The segment is busy, and
-    /// stays. `T_Wait` is a time of the disk, as all times of GF 2.3.3 are: it counts while the blocks were being read, from
-    /// `dispatched` on.
-    pub(super) fn wake(&mut self, slot: u32, blocks: Blocks, (dispatched, now): (Nanos, Nanos), out: &mut Vec<Action>) {
+    /// Blocks of a segment are no longer in flight: serves the waiters that wait for no others. The segment is pinned, so that
+    /// it stays. `T_Wait` is a time of the disk, as all times of GF 2.3.3 are: it counts from `dispatched`, while the blocks
+    /// are being read.
+    pub(super) fn wake(
+        &mut self,
+        slot: u32,
+        blocks: SegmentBlocks,
+        (dispatched, now): (Nanos, Nanos),
+        out: &mut Vec<RedcapAction>,
+    ) {
         let mut next = self.cache.get(slot).waiters.front();
         while let Some(partial) = next {
             let segment = self.cache.get_mut(slot);

@@ -1,9 +1,9 @@
-//! What holds of a cache, for tests.
+//! The invariants of a cache, for tests.
 
 use super::Redcap;
 
 impl<V> Redcap<V> {
-    /// Checks what holds at any time.
+    /// Checks the invariants that hold at any time.
     pub(crate) fn check(&self) {
         self.cache.check();
         self.simulated.check();
@@ -11,7 +11,7 @@ impl<V> Redcap<V> {
         assert!(self.cache.len() == 0 || self.state.is_active() || self.cache.pinned() > 0);
     }
 
-    /// Checks what holds when nothing is in flight.
+    /// Checks the invariants that hold when nothing is in flight.
     pub(crate) fn check_idle(&self) {
         self.check();
         assert_eq!(self.cache.pinned(), 0);

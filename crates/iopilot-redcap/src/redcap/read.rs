@@ -1,18 +1,18 @@
 //! Reads through the cache (GF 2.3.2).
 
 use super::Redcap;
-use crate::blocks::Blocks;
+use crate::blocks::SegmentBlocks;
 use crate::miss_times::MissTimes;
 use crate::records::{Fetch, Handling, NONE, PartRecord, Partial};
-use crate::{Action, CopyId, Miss, Role, VirtualDisk};
+use crate::{CopyId, Miss, RedcapAction, ReferenceDisk, Role};
 use iopilot_block::{Arrival, Nanos};
 
-/// Bits of a [`CopyId`] that tell the copies of one partial read apart: every other block of 64.
+/// The bits of a [`CopyId`] that number the copies of one partial read: at most every other block of 64 starts one.
 pub(super) const COPY_BITS: u32 = 5;
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// A read of sectors that exist: a partial read for each segment, from the first to the last.
-    pub(super) fn read(&mut self, io: &Arrival, extent: (u64, u64), now: Nanos, out: &mut Vec<Action>) {
+impl<V: ReferenceDisk> Redcap<V> {
+    /// Serves a read of sectors that exist: one partial read for each segment, in order.
+    pub(super) fn read(&mut self, io: &Arrival, extent: (u64, u64), now: Nanos, out: &mut Vec<RedcapAction>) {
         let verdict = self.ada.overdue(self.state);
         self.follow(verdict, now, out);
         let batch = self.ada.admit();
@@ -41,7 +41,7 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    fn read_segment(&mut self, original: u32, number: u64, part: (u64, u64), now: Nanos, out: &mut Vec<Action>) {
+    fn read_segment(&mut self, original: u32, number: u64, part: (u64, u64), now: Nanos, out: &mut Vec<RedcapAction>) {
         let asked = self.layout.blocks(number, part.0, part.1);
         self.counters.requested_blocks += asked.len();
         if self.regions.is_off(number) {
@@ -67,28 +67,28 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    /// The disk answers; the cache has no part in it.
-    fn pass(&mut self, original: u32, part: (u64, u64), asked: u64, out: &mut Vec<Action>) {
+    /// Sends sectors to the disk past the cache.
+    fn pass(&mut self, original: u32, part: (u64, u64), asked: u64, out: &mut Vec<RedcapAction>) {
         let partial = self.partials.insert(Partial { reads: 1, ..Partial::new(original, NONE, part) });
         let role = if self.originals[original].unended == 1 { Role::Whole } else { Role::Missed };
         self.ask(PartRecord { partial, asked, ..PartRecord::new(role, original, part) }, out);
     }
 
-    /// Sends a part that brings requested blocks, and counts them.
-    pub(super) fn ask(&mut self, record: PartRecord, out: &mut Vec<Action>) {
+    /// Sends a part with requested blocks, and counts them.
+    pub(super) fn ask(&mut self, record: PartRecord, out: &mut Vec<RedcapAction>) {
         self.counters.missed_blocks += record.asked;
         self.originals[record.original].sums.miss_blocks += record.asked;
         self.send(record, out);
     }
 
-    /// The segment is absent: read what is asked for, and the rest into the frames of `slot`.
+    /// The segment is absent: reads the requested blocks, and prefetches the rest into the frames of `slot`.
     fn miss(
         &mut self,
         original: u32,
         slot: u32,
         part: (u64, u64),
-        (asked, all): (Blocks, Blocks),
-        out: &mut Vec<Action>,
+        (asked, all): (SegmentBlocks, SegmentBlocks),
+        out: &mut Vec<RedcapAction>,
     ) {
         let rest = all - asked;
         self.counters.misses += 1;
@@ -115,8 +115,8 @@ impl<V: VirtualDisk> Redcap<V> {
         }
     }
 
-    /// Reads a run of blocks into the frames of `slot`.
-    pub(super) fn prefetch(&mut self, fetch: u32, slot: u32, blocks: Blocks, out: &mut Vec<Action>) {
+    /// Reads blocks into the frames of `slot`.
+    pub(super) fn prefetch(&mut self, fetch: u32, slot: u32, blocks: SegmentBlocks, out: &mut Vec<RedcapAction>) {
         let number = self.cache.number(slot);
         let original = self.fetches[fetch].original;
         for run in blocks.runs() {
@@ -140,9 +140,9 @@ impl<V: VirtualDisk> Redcap<V> {
         original: u32,
         slot: u32,
         part: (u64, u64),
-        asked: Blocks,
+        asked: SegmentBlocks,
         now: Nanos,
-        out: &mut Vec<Action>,
+        out: &mut Vec<RedcapAction>,
     ) {
         let segment = self.cache.get(slot);
         let (held, coming) = (asked & (segment.valid | segment.coming), asked & segment.coming);
@@ -157,8 +157,8 @@ impl<V: VirtualDisk> Redcap<V> {
         self.serve(partial, now, out);
     }
 
-    /// Serves what is left of a partial read from a segment: reads holes, waits for what is coming, and then copies.
-    pub(super) fn serve(&mut self, partial: u32, now: Nanos, out: &mut Vec<Action>) {
+    /// Serves the rest of a partial read from a segment: reads holes, waits for blocks in flight, and then copies.
+    pub(super) fn serve(&mut self, partial: u32, now: Nanos, out: &mut Vec<RedcapAction>) {
         let Partial { todo, slot, original, pinned, from, to, .. } = self.partials[partial];
         let segment = self.cache.get(slot);
         let holes = (todo - segment.valid - segment.coming).with_gaps_filled(todo);
@@ -189,14 +189,14 @@ impl<V: VirtualDisk> Redcap<V> {
     }
 
     /// Copies valid blocks to the reader.
-    fn copy(&mut self, partial: u32, number: u64, blocks: Blocks, out: &mut Vec<Action>) {
+    fn copy(&mut self, partial: u32, number: u64, blocks: SegmentBlocks, out: &mut Vec<RedcapAction>) {
         let Partial { slot, original, from, to, .. } = self.partials[partial];
         let io = self.originals[original].io.handle;
         let mut copies = 0;
         for run in blocks.runs() {
             let (first, end) = self.layout.sectors(number, run);
             let (lba, sectors) = crate::geometry::extent((first.max(from), end.min(to)));
-            out.push(Action::Copy { copy: CopyId(partial << COPY_BITS | copies), io, slot, lba, sectors });
+            out.push(RedcapAction::Copy { copy: CopyId(partial << COPY_BITS | copies), io, slot, lba, sectors });
             copies += 1;
         }
         self.partials[partial].copies = copies;

@@ -1,34 +1,39 @@
-//! Another geometry for a cache in use.
+//! Changing the geometry of a cache in use.
 
 use super::Redcap;
-use crate::geometry::Layout;
-use crate::regions::Regions;
-use crate::{Action, Geometry, VirtualDisk};
+use crate::geometry::SegmentLayout;
+use crate::regions::OffRegions;
+use crate::{CacheGeometry, RedcapAction, ReferenceDisk};
 use iopilot_block::{InputError, Nanos};
 
-/// A change of geometry that waits.
+/// A pending change of geometry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rebuild {
-    geometry: Geometry,
-    /// Whether the cache is to be active then.
+    geometry: CacheGeometry,
+    /// Whether the cache is active after the change.
     pub(super) active: bool,
 }
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// The segments, as they are now.
-    pub const fn geometry(&self) -> Geometry {
+impl<V: ReferenceDisk> Redcap<V> {
+    /// The number and size of the segments, as they are now.
+    pub const fn geometry(&self) -> CacheGeometry {
         self.geometry
     }
 
-    /// Gives the cache other segments. What it holds is forgotten, and a [limit](Self::set_limit) as well.
+    /// Changes the number and size of the segments. Drops all contents, and a [limit](Self::set_limit).
     ///
-    /// Reads that it handles use the frames of the old segments. While any is in flight, the cache is off, and
-    /// [`Redcap::geometry`] is the old one. When that changes, no frame is in use: the body can divide them anew before it does
-    /// any of the actions that it was handed with the change.
+    /// Reads in flight through the cache use the frames of the old segments. While there are any, the cache is off, and
+    /// [`Redcap::geometry`] still returns the old geometry. When it returns the new one, no frame is in use. The body can
+    /// then divide its frames anew, before it carries out the actions of the same call.
     ///
     /// # Errors
-    /// Where the geometry is out of range.
-    pub fn set_geometry(&mut self, geometry: Geometry, now: Nanos, out: &mut Vec<Action>) -> Result<(), InputError> {
+    /// If the geometry is out of range.
+    pub fn set_geometry(
+        &mut self,
+        geometry: CacheGeometry,
+        now: Nanos,
+        out: &mut Vec<RedcapAction>,
+    ) -> Result<(), InputError> {
         geometry.check()?;
         if self.rebuild.is_none() && geometry == self.geometry {
             return Ok(());
@@ -42,21 +47,21 @@ impl<V: VirtualDisk> Redcap<V> {
         Ok(())
     }
 
-    /// Carries out a change of geometry that waits, if no frame is in use.
-    pub(super) fn rebuild_if_unused(&mut self, now: Nanos, out: &mut Vec<Action>) {
+    /// Carries out a pending change of geometry, if no frame is in use.
+    pub(super) fn rebuild_if_unused(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
         if self.cached > 0 {
             return;
         }
         let Some(Rebuild { geometry, active }) = self.rebuild.take() else { return };
-        let (old, new) = (self.layout, Layout::new(geometry, self.layout.capacity()));
-        let mut regions = Regions::default();
+        let (old, new) = (self.layout, SegmentLayout::new(geometry, self.layout.capacity()));
+        let mut regions = OffRegions::default();
         for range in self.regions.off() {
             let at = |number: u64| new.first_from(old.start(number.min(old.segments())));
             regions.set(at(range.start)..at(range.end), false);
         }
         (self.geometry, self.layout, self.regions) = (geometry, new, regions);
-        self.cache = self.cache.anew(geometry.segments);
-        self.simulated = self.simulated.anew(geometry.segments);
+        self.cache = self.cache.emptied(geometry.segments);
+        self.simulated = self.simulated.emptied(geometry.segments);
         self.set_active(active, now, out);
     }
 }

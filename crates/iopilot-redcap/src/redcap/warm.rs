@@ -1,46 +1,46 @@
-//! What a cache holds, and beginning with that: by reading it again after a restart, or in a simulation.
+//! Starting with the contents of another cache: by reading them again after a restart, or at once in a simulation.
 
 use super::Redcap;
-use crate::contents::{Contents, Held};
+use crate::contents::{Contents, HeldSegment};
 use crate::miss_times::MissTimes;
 use crate::records::{Fetch, Handling};
-use crate::{Action, VirtualDisk};
+use crate::{RedcapAction, ReferenceDisk};
 use iopilot_block::{Arrival, Nanos};
 
-impl<V: VirtualDisk> Redcap<V> {
-    /// The disk segments of which the cache holds blocks, by number, those that were used last first. O(segments).
+impl<V: ReferenceDisk> Redcap<V> {
+    /// The numbers of the disk segments in the cache, the most recently used first. O(segments).
     pub fn held(&self) -> Vec<u64> {
         self.cache.newest_first().map(|slot| self.cache.number(slot)).collect()
     }
 
-    /// What the cache holds. What is on its way counts as held. O(segments).
+    /// Which blocks the cache holds. Blocks in flight count as held. O(segments).
     pub fn contents(&self) -> Contents {
         let held = |slot| {
             let segment = self.cache.get(slot);
-            Held {
+            HeldSegment {
                 number: self.cache.number(slot),
                 valid: segment.valid | segment.coming,
                 used: !segment.used.is_empty(),
             }
         };
-        let mut segments: Vec<Held> = self.cache.newest_first().map(held).collect();
+        let mut segments: Vec<HeldSegment> = self.cache.newest_first().map(held).collect();
         segments.reverse();
         Contents { geometry: self.geometry, segments }
     }
 
-    /// Lets an empty cache that is active begin with what another one held, if its segments are as long and as many. None of that
-    /// counts as used. Only for a body without data: the frames hold nothing of it.
+    /// Starts an empty, active cache with the contents of another one of the same geometry. None of the blocks counts as used.
+    /// Only for a body without data, because the frames do not hold the blocks.
     pub fn begin_with(&mut self, contents: &Contents) {
         if contents.geometry == self.geometry && self.state.is_active() {
             self.cache.hold(contents.segments.iter().map(|held| (held.number, held.valid)));
         }
     }
 
-    /// Reads into the cache all of the disk segment that `io` begins in, on nobody's behalf, and returns whether it does.
+    /// Prefetches the whole disk segment in which `io` begins, for no reader. Returns whether it does.
     ///
-    /// The segment must be absent, and there must be room for it: nothing is evicted for it. The cache must be active.
-    /// The parts are prefetches with the process, priority and handle of `io`. No [`Action::Done`] follows.
-    pub fn warm(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<Action>) -> bool {
+    /// The cache must be active, the segment absent, and a slot free: no segment is evicted. The parts are prefetches with the
+    /// process, priority and handle of `io`. No [`RedcapAction::Done`] follows.
+    pub fn warm(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<RedcapAction>) -> bool {
         self.advance(now, out);
         if !self.state.is_active() || io.lba.0 >= self.layout.capacity() {
             return false;

@@ -1,6 +1,8 @@
-//! [`Bench`]: a cache, by hand.
+//! [`Bench`]: a cache that a test drives step by step.
 
-use crate::{Action, CopyId, Geometry, NoVirtualDisk, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{
+    CacheGeometry, CopyId, NoReferenceDisk, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, ReferenceDisk, Role,
+};
 use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors, SourceHandle};
 
 /// A request of process 7.
@@ -18,61 +20,61 @@ pub(super) fn io(handle: u64, op: Op, lba: u64, sectors: u32) -> Arrival {
     }
 }
 
-/// What the cache does, in short. Addresses and lengths are in sectors.
+/// An action of the cache, in short. Addresses and lengths are in sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// For which original, why, where.
+    /// The original, the role, the address and the length.
     Send(u64, Role, u64, u32),
-    /// For which original, where.
+    /// The original, the address and the length.
     Copy(u64, u64, u32),
     Done(u64),
     Failed(u64),
 }
 
-pub(super) struct Bench<V = NoVirtualDisk> {
+pub(super) struct Bench<V = NoReferenceDisk> {
     pub(super) cache: Redcap<V>,
     pub(super) now: u64,
-    /// The length of the disk requests that parts are merged into.
+    /// The length of the disk requests into which parts are merged.
     pub(super) merged: Sectors,
-    out: Vec<Action>,
+    out: Vec<RedcapAction>,
     /// Parts and copies in flight, by first sector.
     parts: Vec<(u64, Role, PartId)>,
     copies: Vec<(u64, CopyId)>,
 }
 
-/// Sectors of the disk of a bench: 15 segments of 32 KiB, and 43 sectors: five blocks, and a part of one.
+/// The sectors of the disk: 15 segments of 32 KiB and 43 sectors, which are five blocks and a part of one.
 pub(super) const CAPACITY: u64 = 15 * 64 + 43;
 
 impl Bench {
     pub(super) fn new(spec: &str) -> Self {
-        Self::with(spec, NoVirtualDisk)
+        Self::with(spec, NoReferenceDisk)
     }
 }
 
-impl<V: VirtualDisk> Bench<V> {
+impl<V: ReferenceDisk> Bench<V> {
     pub(super) fn with(spec: &str, disk: V) -> Self {
-        let cache = Redcap::with_virtual_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
+        let cache = Redcap::with_reference_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
         let merged = Sectors(0);
         Self { cache, now: 0, merged, out: Vec::new(), parts: Vec::new(), copies: Vec::new() }
     }
 
-    pub(super) fn actions(&mut self) -> Vec<Action> {
+    pub(super) fn actions(&mut self) -> Vec<RedcapAction> {
         std::mem::take(&mut self.out)
     }
 
     fn steps(&mut self) -> Vec<Step> {
         let actions = self.actions();
         let steps = actions.iter().map(|action| match *action {
-            Action::Send(part) => {
+            RedcapAction::Send(part) => {
                 self.parts.push((part.lba.0, part.role, part.id));
                 Step::Send(part.io.0, part.role, part.lba.0, part.sectors.0)
             }
-            Action::Copy { copy, io, lba, sectors, .. } => {
+            RedcapAction::Copy { copy, io, lba, sectors, .. } => {
                 self.copies.push((lba.0, copy));
                 Step::Copy(io.0, lba.0, sectors.0)
             }
-            Action::Done { io, failed: false } => Step::Done(io.0),
-            Action::Done { io, failed: true } => Step::Failed(io.0),
+            RedcapAction::Done { io, failed: false } => Step::Done(io.0),
+            RedcapAction::Done { io, failed: true } => Step::Failed(io.0),
         });
         steps.collect()
     }
@@ -95,13 +97,13 @@ impl<V: VirtualDisk> Bench<V> {
         self.parts.remove(at).2
     }
 
-    /// A part that took from `dispatched` until now.
-    fn times(&self, dispatched: u64) -> Served {
+    /// The times of a part that was dispatched at `dispatched` and completes now.
+    fn times(&self, dispatched: u64) -> PartTimes {
         let (dispatched, completed) = (Nanos(dispatched), Nanos(self.now));
-        Served { inserted: dispatched, dispatched, completed, merged: self.merged }
+        PartTimes { inserted: dispatched, dispatched, completed, merged: self.merged }
     }
 
-    /// A part is served: it was dispatched at `dispatched`.
+    /// A part that was dispatched at `dispatched` is served.
     pub(super) fn served_from(&mut self, dispatched: u64, lba: u64, role: Role) -> Vec<Step> {
         let part = self.take(lba, role);
         let times = self.times(dispatched);
@@ -118,7 +120,7 @@ impl<V: VirtualDisk> Bench<V> {
         self.failed_from(self.now, lba, role)
     }
 
-    /// A part fails: it was dispatched at `dispatched`.
+    /// A part that was dispatched at `dispatched` fails.
     pub(super) fn failed_from(&mut self, dispatched: u64, lba: u64, role: Role) -> Vec<Step> {
         let part = self.take(lba, role);
         let times = self.times(dispatched);
@@ -152,7 +154,7 @@ impl<V: VirtualDisk> Bench<V> {
         self.steps()
     }
 
-    /// Reads a segment for nobody; `None` where the cache does not.
+    /// Warms the cache with a segment; `None` if the cache does not read it.
     pub(super) fn warm(&mut self, lba: u64) -> Option<Vec<Step>> {
         let warmed = self.cache.warm(&io(u64::MAX, Op::Read, lba, 1), Nanos(self.now), &mut self.out);
         self.cache.check();
@@ -160,16 +162,11 @@ impl<V: VirtualDisk> Bench<V> {
         warmed.then_some(steps)
     }
 
-    pub(super) fn set_geometry(&mut self, geometry: Geometry) {
+    pub(super) fn set_geometry(&mut self, geometry: CacheGeometry) {
         self.cache.set_geometry(geometry, Nanos(self.now), &mut self.out).unwrap();
     }
 
-    pub(super) fn invalidate_all(&mut self) -> Vec<Step> {
-        self.cache.invalidate_all(Nanos(self.now), &mut self.out);
-        self.steps()
-    }
-
-    /// Ends all that is in flight, the oldest first, and what follows from it. A part takes 1000 ns, a copy 1 ns.
+    /// Completes everything in flight, the oldest first, and its consequences. A part takes 1000 ns, a copy 1 ns.
     pub(super) fn settle(&mut self) {
         while !self.parts.is_empty() || !self.copies.is_empty() {
             if let Some(&(lba, _)) = self.copies.first() {
@@ -183,7 +180,7 @@ impl<V: VirtualDisk> Bench<V> {
         }
     }
 
-    /// Reads and settles. Whether the disk was used.
+    /// Reads and settles. Returns whether the disk was used.
     pub(super) fn read_whole(&mut self, lba: u64, sectors: u32) -> bool {
         let sent = self.read(99, lba, sectors).iter().any(|step| matches!(step, Step::Send(..)));
         self.settle();

@@ -1,20 +1,22 @@
-//! [`Body`]: a small disk with real bytes under a cache, in which everything happens in any order.
+//! [`Body`]: a cache above a small disk with real contents. Events occur in random order.
 
 use super::bench::io;
-use crate::{Action, CopyId, Geometry, Part, PartId, Redcap, RedcapSpec, Role, Served, VirtualDisk};
+use crate::{
+    CacheGeometry, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, ReferenceDisk, RequestPart, Role,
+};
 use iopilot_block::{Arrival, Nanos, Op, SourceHandle};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// The content of a sector: how often it was written. Frames begin with something else.
+/// The content of a sector: the number of writes to it. Frames start as garbage.
 type Version = u32;
 const GARBAGE: Version = u32::MAX;
 
 /// A part in flight.
 struct InFlight {
-    part: Part,
-    /// Whether it was done on the medium; its end is reported later.
+    part: RequestPart,
+    /// Whether the disk has carried it out. Its end is reported later.
     applied: bool,
     data: Vec<Version>,
     dispatched: u64,
@@ -33,19 +35,19 @@ struct CopyUnderWay {
 struct Running {
     io: Arrival,
     buffer: Vec<Option<Version>>,
-    /// The oldest content of each sector that may be returned.
+    /// The oldest content of each sector that a read may return.
     floor: Vec<Version>,
-    /// Whether a part that it depends on has failed.
+    /// Whether a part on which it depends has failed.
     failed: bool,
 }
 
 pub(super) struct Body<V> {
     pub(super) cache: Redcap<V>,
     now: u64,
-    geometry: Geometry,
+    geometry: CacheGeometry,
     segment: u64,
     disk: Vec<Version>,
-    /// The content that the last write that was reported left.
+    /// The contents after the last write whose end was reported.
     reported: Vec<Version>,
     frames: Vec<Version>,
     parts: Vec<InFlight>,
@@ -56,19 +58,19 @@ pub(super) struct Body<V> {
     pub(super) operations: u64,
     /// Whether parts fail.
     pub(super) errors: bool,
-    /// How much longer copies take, and the disk for all but prefetches: so that algorithms change the state.
+    /// The extra time of copies, and of disk reads other than prefetches, so that algorithms change the state.
     pub(super) slow: (u64, u64),
-    /// Whether the state and the regions change from outside.
+    /// Whether the test changes the state, the regions and the geometry at random.
     pub(super) flips: bool,
-    /// How often the frames were divided anew.
+    /// The number of changes of geometry.
     pub(super) rebuilt: u32,
 }
 
-impl<V: VirtualDisk> Body<V> {
+impl<V: ReferenceDisk> Body<V> {
     pub(super) fn new(spec: &RedcapSpec, sectors: u64, disk: V, rng: Pcg64Mcg) -> Self {
         let segment = u64::from(spec.geometry.segment_sectors().0);
         Self {
-            cache: Redcap::with_virtual_disk(spec, sectors, disk).unwrap(),
+            cache: Redcap::with_reference_disk(spec, sectors, disk).unwrap(),
             now: 0,
             geometry: spec.geometry,
             segment,
@@ -123,7 +125,7 @@ impl<V: VirtualDisk> Body<V> {
         let mut out = Vec::new();
         self.cache.submit(&io, Nanos(self.now), &mut out);
         if !active && !self.cache.state().is_active() {
-            let [Action::Send(part)] = &out[..] else { panic!("one request when inactive, not {out:?}") };
+            let [RedcapAction::Send(part)] = &out[..] else { panic!("one request when inactive, not {out:?}") };
             let original = (part.op, part.lba, part.sectors, part.flags, part.process, part.criticality, part.cpu);
             assert_eq!(original, (io.op, io.lba, io.sectors, io.flags, io.process, io.criticality, io.cpu));
         }
@@ -132,7 +134,7 @@ impl<V: VirtualDisk> Body<V> {
 
     fn submit(&mut self) {
         let capacity = self.disk.len() as u64;
-        // Two thirds of all in a quarter of the disk, so that they meet.
+        // Two thirds of the requests are in a quarter of the disk, so that they overlap.
         let within = if self.rng.random_range(0..3) == 0 { capacity } else { capacity / 4 };
         let mut lba = self.rng.random_range(0..within);
         let mut sectors = match self.rng.random_range(0..10) {
@@ -154,7 +156,7 @@ impl<V: VirtualDisk> Body<V> {
         }
     }
 
-    fn act(&mut self, actions: Vec<Action>) {
+    fn act(&mut self, actions: Vec<RedcapAction>) {
         let geometry = self.cache.geometry();
         if geometry != self.geometry {
             // No frame is in use.
@@ -165,16 +167,16 @@ impl<V: VirtualDisk> Body<V> {
         }
         for action in actions {
             match action {
-                Action::Send(part) => {
+                RedcapAction::Send(part) => {
                     assert!(part.lba.0 + u64::from(part.sectors.0) <= self.disk.len() as u64);
                     let fails = self.errors && self.rng.random_range(0..12) == 0;
                     self.parts.push(InFlight { part, applied: false, data: Vec::new(), dispatched: 0, fails });
                 }
-                Action::Copy { copy, io, slot, lba, sectors } => {
+                RedcapAction::Copy { copy, io, slot, lba, sectors } => {
                     let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
                     self.copies.push(CopyUnderWay { copy, io, slot, from, to });
                 }
-                Action::Done { io, failed } => self.done(io, failed),
+                RedcapAction::Done { io, failed } => self.done(io, failed),
             }
         }
     }
@@ -217,7 +219,7 @@ impl<V: VirtualDisk> Body<V> {
         self.act(out);
     }
 
-    /// A part goes a step on: it is done on the medium, or its end is reported, or it is given up.
+    /// The next step of a part: the disk carries it out, or its end is reported, or it is dropped.
     fn part(&mut self) {
         let at = self.rng.random_range(0..self.parts.len());
         let prefetch = self.parts[at].part.role == Role::Prefetch;
@@ -240,7 +242,7 @@ impl<V: VirtualDisk> Body<V> {
         let sectors = part.lba.0..part.lba.0 + u64::from(part.sectors.0);
         match part.op {
             Op::Flush => {}
-            // What a failed write does is anyone's guess.
+            // A failed write may or may not have changed the disk.
             Op::Write | Op::Discard if fails && self.rng.random() => {}
             Op::Write | Op::Discard => sectors.for_each(|sector| self.disk[sector as usize] += 1),
             Op::Read => {
@@ -279,16 +281,16 @@ impl<V: VirtualDisk> Body<V> {
         let longer = if part.role == Role::Prefetch { 0 } else { self.slow.1 };
         let dispatched = Nanos(dispatched.saturating_sub(longer));
         let merged = iopilot_block::Sectors(0);
-        let served = Served { inserted: dispatched, dispatched, completed: Nanos(self.now), merged };
+        let served = PartTimes { inserted: dispatched, dispatched, completed: Nanos(self.now), merged };
         let mut out = Vec::new();
-        let report: fn(&mut Redcap<V>, PartId, Served, &mut Vec<Action>) =
+        let report: fn(&mut Redcap<V>, PartId, PartTimes, &mut Vec<RedcapAction>) =
             if fails { Redcap::failed } else { Redcap::served };
         report(&mut self.cache, part.id, served, &mut out);
         self.act(out);
     }
 
-    /// Whether a sector of an original is this part's: a combined part is of one segment.
-    fn is_of(&self, part: &Part, sector: u64) -> bool {
+    /// Whether a sector of an original belongs to this part. A combined part belongs to one segment.
+    fn is_of(&self, part: &RequestPart, sector: u64) -> bool {
         part.role != Role::Combined || sector / self.segment == part.lba.0 / self.segment
     }
 
@@ -297,14 +299,17 @@ impl<V: VirtualDisk> Body<V> {
         let segments = self.disk.len() as u64 / self.segment;
         let first = self.rng.random_range(0..segments);
         match [0, 1, 2, 3, 4].choose(&mut self.rng) {
-            Some(0) => self.cache.invalidate_all(now, &mut out),
+            Some(0) => {
+                self.cache.set_region(0..segments + 1, false, now, &mut out);
+                self.cache.set_region(0..segments + 1, true, now, &mut out);
+            }
             Some(1) => {
                 let on = self.rng.random_range(0..3) > 0;
                 self.cache.set_region(first..first + self.rng.random_range(0..8), on, now, &mut out);
             }
             Some(2) => {
                 let segment_blocks = 8 << self.rng.random_range(0..4);
-                let geometry = Geometry { segments: self.rng.random_range(1..12), segment_blocks };
+                let geometry = CacheGeometry { segments: self.rng.random_range(1..12), segment_blocks };
                 self.cache.set_geometry(geometry, now, &mut out).unwrap();
             }
             _ => self.cache.set_active(!self.cache.state().is_active(), now, &mut out),

@@ -1,10 +1,10 @@
-//! A cache that begins with what another one held.
+//! A cache that starts with the contents of another one.
 
 use super::bench::{Bench, Step};
 use crate::Role;
 
 #[test]
-fn another_cache_begins_with_what_one_held() {
+fn a_cache_can_start_with_the_contents_of_another() {
     let mut first = Bench::new("3x32k,algorithm=always");
     for lba in [0, 128, 256] {
         assert!(first.read_whole(lba, 8));
@@ -26,7 +26,7 @@ fn another_cache_begins_with_what_one_held() {
 }
 
 #[test]
-fn what_other_segments_held_is_nothing_here() {
+fn contents_of_another_geometry_are_ignored() {
     let mut first = Bench::new("4x32k,algorithm=always");
     assert!(first.read_whole(0, 8));
     let contents = first.cache.contents();

@@ -1,8 +1,8 @@
-//! Errors, prefetches that are given up, and resets.
+//! Errors, dropped prefetches, and resets.
 
 use super::bench::{Bench, Step::*, io};
 use crate::Role::*;
-use crate::{Action, Redcap, RedcapSpec};
+use crate::{Redcap, RedcapAction, RedcapSpec};
 use iopilot_block::{Nanos, Op, SourceHandle};
 
 fn bench() -> Bench {
@@ -10,17 +10,17 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn the_reader_does_not_learn_of_a_failed_prefetch() {
+fn a_failed_prefetch_does_not_fail_its_original() {
     let mut b = bench();
     b.read(1, 64, 8);
     b.read(2, 72, 8);
-    assert_eq!(b.failed(72, Prefetch), [Send(2, Hole, 72, 8)], "who waits for it reads it");
+    assert_eq!(b.failed(72, Prefetch), [Send(2, Hole, 72, 8)], "the waiter reads its block itself");
     assert_eq!(b.served(64, Missed), [Done(1)]);
     assert_eq!((b.cache.segments(), b.cache.counters().failed_blocks), (0, 7));
 }
 
 #[test]
-fn a_prefetch_may_be_given_up() {
+fn a_prefetch_may_be_dropped() {
     let mut b = bench();
     b.read(1, 72, 8);
     b.read(2, 104, 8);
@@ -47,7 +47,7 @@ fn a_failed_part_fails_the_original_when_all_are_done() {
 }
 
 #[test]
-fn a_failed_combined_read_is_tried_again_for_the_reader_alone() {
+fn a_failed_combined_read_is_retried_for_the_requested_blocks() {
     let mut b = Bench::new("4x32k,algorithm=always,miss=combined");
     b.read(1, 71, 10);
     b.read(2, 96, 8);
@@ -57,25 +57,25 @@ fn a_failed_combined_read_is_tried_again_for_the_reader_alone() {
     b.read(3, 192, 8);
     assert_eq!(b.failed(192, Combined), [Send(3, Missed, 192, 8)]);
     assert_eq!(b.failed(192, Missed), [Failed(3)]);
-    // Three blocks, one and one; none is counted twice.
+    // Three, one and one blocks; none is counted twice.
     assert_eq!((b.cache.counters().requested_blocks, b.cache.counters().missed_blocks), (5, 5));
 }
 
 #[test]
-fn all_is_forgotten_on_demand() {
+fn data_of_a_region_that_is_turned_off_are_dropped() {
     let mut b = bench();
     b.read_whole(0, 8);
     b.read(1, 64, 8);
     b.read(2, 72, 8);
     b.read(3, 8, 8);
-    assert_eq!(b.invalidate_all(), [Send(2, Hole, 72, 8)]);
+    assert_eq!(b.set_region(0..16, false), [Send(2, Hole, 72, 8)]);
     b.settle();
     assert_eq!(b.cache.segments(), 0);
     assert!(b.read_whole(16, 8));
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_settings_are_refused() {
     let spec = RedcapSpec::parse("algorithm=vd").unwrap();
     let e = Redcap::new(&spec, 1_000).unwrap_err().to_string();
     assert!(e.starts_with("redcap: algorithm: got vd"), "{e}");
@@ -85,7 +85,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn addresses_that_no_disk_has_go_down_as_they_are() {
+fn requests_beyond_the_disk_are_sent_unmodified() {
     let spec = RedcapSpec::parse("4x32k,algorithm=always,strict=on").unwrap();
     for capacity in [0, 43, u64::MAX] {
         let mut cache = Redcap::new(&spec, capacity).unwrap();
@@ -93,11 +93,11 @@ fn addresses_that_no_disk_has_go_down_as_they_are() {
             for lba in [u64::MAX / 2, u64::MAX - 67, u64::MAX] {
                 let mut out = Vec::new();
                 cache.submit(&io(1, op, lba, 67), Nanos(0), &mut out);
-                let [Action::Send(part)] = out[..] else { panic!("{out:?}") };
+                let [RedcapAction::Send(part)] = out[..] else { panic!("{out:?}") };
                 assert_eq!((part.role, part.lba.0, part.sectors.0), (Whole, lba, 67));
                 out.clear();
                 cache.dropped(part.id, Nanos(1), &mut out);
-                assert_eq!(out, [Action::Done { io: SourceHandle(1), failed: true }]);
+                assert_eq!(out, [RedcapAction::Done { io: SourceHandle(1), failed: true }]);
             }
         }
     }

@@ -1,6 +1,6 @@
-//! [`FifoDisk`]: a virtual disk without a seek.
+//! [`FifoDisk`]: a reference disk without seeks, which serves requests in order of arrival.
 
-use crate::{Virtual, VirtualDisk, VirtualDone};
+use crate::{ReferenceCompletion, ReferenceDisk, ReferenceRequest};
 use iopilot_block::{Lba, Nanos, Op, Sectors, SourceHandle};
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ pub(crate) struct FifoDisk {
     queue: VecDeque<(SourceHandle, Nanos, Nanos)>,
     pub(crate) now: Nanos,
     pub(crate) congested: bool,
-    /// All that was submitted: what, where, and whether it is a copy.
+    /// All submitted requests: the operation, the address, the length, and whether it is a copy.
     pub(crate) requests: Vec<(Op, u64, u32, bool)>,
-    /// Congested with so many requests.
+    /// The disk is congested with more requests than this.
     pub(crate) most: usize,
 }
 
@@ -26,8 +26,8 @@ impl FifoDisk {
     }
 }
 
-impl VirtualDisk for FifoDisk {
-    fn submit(&mut self, Virtual { request, copy }: Virtual, now: Nanos) {
+impl ReferenceDisk for FifoDisk {
+    fn submit(&mut self, ReferenceRequest { request, copy }: ReferenceRequest, now: Nanos) {
         self.requests.push((request.op, request.lba.0, request.sectors.0, copy.is_some()));
         self.now = now;
         let start = self.queue.back().map_or(now, |last| last.2.max(now));
@@ -39,11 +39,11 @@ impl VirtualDisk for FifoDisk {
         self.queue.front().map(|next| next.2)
     }
 
-    fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>) {
+    fn advance(&mut self, now: Nanos, out: &mut Vec<ReferenceCompletion>) {
         self.now = now;
         while let Some(&(handle, arrived, at)) = self.queue.front().filter(|next| next.2 <= now) {
             self.queue.pop_front();
-            out.push(VirtualDone { handle, at, wait_and_service: at - arrived });
+            out.push(ReferenceCompletion { handle, at, wait_and_service: at - arrived });
         }
     }
 

@@ -1,9 +1,9 @@
-//! What must hold in whatever order things happen.
+//! Properties that hold for any order of events.
 
 use super::bench::io;
 use super::body::Body;
 use super::fifo_disk::FifoDisk;
-use crate::{Algorithm, Miss, NoVirtualDisk, Redcap, RedcapSpec, VirtualDisk};
+use crate::{Algorithm, Miss, NoReferenceDisk, Redcap, RedcapSpec, ReferenceDisk};
 use iopilot_block::{Nanos, Op};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 /// 512 blocks, and three sectors of another.
 const SECTORS: u64 = 512 * 8 + 3;
 
-fn soak<V: VirtualDisk>(spec: &str, seed: u64, steps: u64, disk: V, mischief: bool) -> Body<V> {
+fn soak<V: ReferenceDisk>(spec: &str, seed: u64, steps: u64, disk: V, mischief: bool) -> Body<V> {
     let spec = RedcapSpec::parse(spec).unwrap();
     let mut body = Body::new(&spec, SECTORS, disk, Pcg64Mcg::seed_from_u64(seed));
     for i in 0..20 {
@@ -35,7 +35,7 @@ fn readers_see_what_is_on_the_disk() {
             for (strict, mischief) in [("on", false), ("on", true), ("off", false), ("off", true)] {
                 for (algorithm, changes) in algorithms.iter().zip(&mut changes) {
                     let spec = format!("{geometry},algorithm={algorithm},miss={miss},strict={strict},max_sectors=64");
-                    let body = soak(&spec, i as u64, 25_000, NoVirtualDisk, mischief);
+                    let body = soak(&spec, i as u64, 25_000, NoReferenceDisk, mischief);
                     operations += body.operations;
                     *changes += if mischief { 0 } else { body.cache.counters().activations };
                 }
@@ -47,15 +47,15 @@ fn readers_see_what_is_on_the_disk() {
 }
 
 #[test]
-fn never_and_rig_as_well() {
-    soak("4x32k,algorithm=never", 1, 20_000, NoVirtualDisk, true);
-    let body = soak("4x32k,algorithm=rig", 2, 100_000, NoVirtualDisk, true);
+fn readers_see_the_disk_with_never_and_adaptive() {
+    soak("4x32k,algorithm=never", 1, 20_000, NoReferenceDisk, true);
+    let body = soak("4x32k,algorithm=adaptive", 2, 100_000, NoReferenceDisk, true);
     assert!(body.rebuilt > 50, "segments of another size {} times", body.rebuilt);
 }
 
 #[test]
-fn with_a_virtual_disk_as_well() {
-    for spec in ["4x32k,algorithm=vd", "4x32k,algorithm=vd-literal", "32x32k,algorithm=vd,miss=split,strict=on"] {
+fn readers_see_the_disk_with_a_reference_disk() {
+    for spec in ["4x32k,algorithm=vd", "4x32k,algorithm=vd-all-blocks", "32x32k,algorithm=vd,miss=split,strict=on"] {
         for (seed, mischief) in [(3, false), (4, true)] {
             let mut disk = FifoDisk::new(Nanos(150), Nanos(5));
             disk.most = 60;
@@ -64,18 +64,18 @@ fn with_a_virtual_disk_as_well() {
     }
 }
 
-/// With and without prefetches in one request, on one and the same sequence of requests, one after the other.
+/// Both kinds of misses, on the same sequence of requests, one at a time.
 #[test]
 fn combined_and_split_return_the_same_data() {
     let run = |miss: Miss| {
         let spec = RedcapSpec::parse(&format!("4x32k,algorithm=always,miss={miss}")).unwrap();
-        let mut body = Body::new(&spec, SECTORS, NoVirtualDisk, Pcg64Mcg::seed_from_u64(5));
+        let mut body = Body::new(&spec, SECTORS, NoReferenceDisk, Pcg64Mcg::seed_from_u64(5));
         let mut rng = Pcg64Mcg::seed_from_u64(6);
         for _ in 0..20_000 {
             let op = if rng.random_range(0..4) == 0 { Op::Write } else { Op::Read };
             let lba = rng.random_range(0..SECTORS / 2);
             body.request(op, lba, rng.random_range(1..80));
-            // Alone, a read has one right answer, which the body checks.
+            // With one request at a time, a read has only one right answer, which the body checks.
             body.drain();
         }
         body.cache.counters().requested_blocks
@@ -83,7 +83,7 @@ fn combined_and_split_return_the_same_data() {
     assert_eq!(run(Miss::Split), run(Miss::Combined));
 }
 
-/// A clone goes on as the original does.
+/// A clone behaves as the original.
 #[test]
 fn a_clone_is_the_same_cache() {
     let spec = RedcapSpec::parse("4x32k,algorithm=v2").unwrap();

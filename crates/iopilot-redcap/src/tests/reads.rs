@@ -1,7 +1,7 @@
 //! Reads: the cases of GF 2.3.2 and 3.3.3.
 
 use super::bench::{Bench, CAPACITY, Step::*};
-use crate::{Action, Role::*};
+use crate::{RedcapAction, Role::*};
 use iopilot_block::{Criticality, Flags, ProcessId};
 
 /// Four segments of 32 KiB: 64 sectors.
@@ -16,11 +16,11 @@ fn combined() -> Bench {
 #[test]
 fn a_miss_is_the_original_and_then_the_rest_of_its_segment() {
     let mut b = bench();
-    // Fig. 2.3: at the start, at the end, in the middle, the whole.
+    // Fig. 2.3: at the start, at the end, in the middle, and the whole segment.
     assert_eq!(b.read(1, 64, 16), [Send(1, Missed, 64, 16), Send(1, Prefetch, 80, 48)]);
     assert_eq!(b.read(2, 184, 8), [Send(2, Missed, 184, 8), Send(2, Prefetch, 128, 56)]);
     let middle = [Send(3, Missed, 208, 8), Send(3, Prefetch, 216, 40), Send(3, Prefetch, 192, 16)];
-    assert_eq!(b.read(3, 208, 8), middle, "the medium goes forward: first what is behind");
+    assert_eq!(b.read(3, 208, 8), middle, "the blocks behind come first, as the medium moves forward");
     assert_eq!(b.read(4, 256, 64), [Send(4, Whole, 256, 64)]);
     assert_eq!(b.cache.segments(), 3, "a whole segment is not stored");
     let counters = b.cache.counters();
@@ -29,13 +29,13 @@ fn a_miss_is_the_original_and_then_the_rest_of_its_segment() {
 }
 
 #[test]
-fn the_reader_is_answered_when_its_own_part_is_done() {
+fn a_read_completes_before_its_prefetch() {
     let mut b = bench();
     b.read(1, 64, 8);
     assert_eq!(b.served(64, Missed), [Done(1)]);
     assert_eq!(b.served(72, Prefetch), []);
     assert_eq!(b.cache.in_flight(), 0);
-    // The prefetch may come first.
+    // The prefetch may complete first.
     b.read(2, 128, 8);
     assert_eq!(b.served(136, Prefetch), []);
     assert_eq!(b.served(128, Missed), [Done(2)]);
@@ -47,7 +47,7 @@ fn a_hit_is_copied_and_uses_no_disk() {
     b.read_whole(64, 8);
     assert_eq!(b.read(2, 80, 24), [Copy(2, 80, 24)]);
     assert_eq!(b.copied(80), [Done(2)]);
-    assert_eq!(b.read(3, 81, 3), [Copy(3, 81, 3)], "parts of a block as well");
+    assert_eq!(b.read(3, 81, 3), [Copy(3, 81, 3)], "a part of a block is a hit, too");
     b.settle();
     let counters = b.cache.counters();
     assert_eq!((counters.hits, counters.hit_blocks, counters.used_blocks), (2, 4, 3));
@@ -55,7 +55,7 @@ fn a_hit_is_copied_and_uses_no_disk() {
 }
 
 #[test]
-fn strict_drops_what_was_copied() {
+fn strict_drops_blocks_after_a_hit() {
     let mut b = Bench::new("4x32k,algorithm=always,strict=on");
     b.read_whole(64, 8);
     assert!(!b.read_whole(80, 12), "a block and a half");
@@ -77,7 +77,7 @@ fn a_reader_waits_for_blocks_in_flight() {
     assert_eq!(b.copied(104), [Done(4)]);
     assert_eq!(b.served(64, Prefetch), [Copy(2, 64, 8), Copy(3, 72, 8)]);
     assert_eq!(b.cache.counters().waits, 3);
-    // Blocks of both prefetches, and the hole between them.
+    // A read of blocks of both prefetches, and of the hole between them.
     b.read(5, 152, 8);
     assert_eq!(b.read(6, 144, 24), [Send(6, Hole, 152, 8)]);
     b.served(160, Prefetch);
@@ -87,7 +87,7 @@ fn a_reader_waits_for_blocks_in_flight() {
 }
 
 #[test]
-fn what_a_reader_asked_for_is_not_stored() {
+fn requested_blocks_are_not_stored() {
     for mut b in [bench(), combined()] {
         b.read_whole(64, 8);
         assert_eq!(b.read(2, 64, 8), [Send(2, Hole, 64, 8)], "no prefetch");
@@ -98,20 +98,20 @@ fn what_a_reader_asked_for_is_not_stored() {
 }
 
 #[test]
-fn of_a_partial_miss_only_the_missing_blocks_are_read() {
+fn a_partial_miss_reads_only_the_missing_blocks() {
     let mut b = bench();
     b.read_whole(64, 8);
     assert_eq!(b.read(2, 64, 24), [Send(2, Hole, 64, 8), Copy(2, 72, 16)]);
     assert_eq!(b.copied(72), []);
     assert_eq!(b.served(64, Hole), [Done(2)]);
-    // One request a run of holes. Two that are a block apart are one.
+    // Each run of holes is one request. Two runs that are one block apart are joined.
     b.write(3, 80, 1);
     b.write(4, 111, 1);
     b.settle();
     assert_eq!(
         b.read(5, 67, 53),
         [Send(5, Hole, 67, 21), Send(5, Hole, 104, 8), Copy(5, 88, 16), Copy(5, 112, 8)],
-        "exactly the sectors that were asked for"
+        "exactly the requested sectors"
     );
     assert_eq!(b.cache.counters().partial_misses, 2);
 }
@@ -121,7 +121,7 @@ fn a_read_of_several_segments_is_one_for_each() {
     let mut b = bench();
     b.read_whole(56, 8);
     let steps = [
-        // A partial miss; what the disk is to do goes first.
+        // A partial miss; disk requests come first.
         Send(2, Hole, 56, 8),
         Copy(2, 48, 8),
         // Two whole segments.
@@ -144,7 +144,7 @@ fn a_read_of_several_segments_is_one_for_each() {
 fn two_misses_of_one_segment_share_it() {
     let mut b = bench();
     b.read(1, 64, 8);
-    assert_eq!(b.read(2, 64, 16), [Send(2, Hole, 64, 8)], "waits for the second block, and reads the first itself");
+    assert_eq!(b.read(2, 64, 16), [Send(2, Hole, 64, 8)], "it waits for the second block, and reads the first itself");
     b.served(64, Hole);
     assert_eq!(b.served(72, Prefetch), [Copy(2, 72, 8)]);
     assert_eq!(b.copied(72), [Done(2)]);
@@ -201,7 +201,7 @@ fn the_last_segment_is_short() {
     b.settle();
     assert_eq!(b.read(2, CAPACITY - 3, 3), [Copy(2, CAPACITY - 3, 3)], "part of a block");
     b.settle();
-    // What does not exist is the disk's to refuse.
+    // Sectors that do not exist are refused by the disk.
     assert_eq!(b.read(3, 1_000, 8), [Send(3, Whole, 1_000, 8)]);
     assert_eq!(b.read(4, u64::MAX, 8), [Send(4, Whole, u64::MAX, 8)]);
     assert_eq!(b.write(5, 1_000, 8), [Send(5, Whole, 1_000, 8)]);
@@ -240,7 +240,7 @@ fn a_prefetch_is_read_ahead_of_the_same_process() {
     io.flags |= Flags::NO_MERGE;
     let mut out = Vec::new();
     b.cache.submit(&io, iopilot_block::Nanos(0), &mut out);
-    let [Action::Send(missed), Action::Send(prefetch)] = out[..] else { panic!("{out:?}") };
+    let [RedcapAction::Send(missed), RedcapAction::Send(prefetch)] = out[..] else { panic!("{out:?}") };
     assert_eq!((missed.flags, missed.criticality, missed.frames), (io.flags, Criticality::TimeCritical, None));
     assert_eq!(prefetch.flags, Flags::META | Flags::READ_AHEAD);
     assert_eq!((prefetch.process, prefetch.cpu, prefetch.io.0), (ProcessId(7), 1, 1));
@@ -248,7 +248,7 @@ fn a_prefetch_is_read_ahead_of_the_same_process() {
 }
 
 #[test]
-fn regions_that_are_off_are_left_alone() {
+fn regions_that_are_off_bypass_the_cache() {
     let mut b = bench();
     b.read_whole(64, 8);
     b.read_whole(192, 8);
@@ -260,7 +260,7 @@ fn regions_that_are_off_are_left_alone() {
     assert!(!b.read_whole(200, 8));
     let off = b.cache.off_share();
     assert!((off - 2.0 / 16.0).abs() < 1e-9, "{off}: two of 15 segments and a part of one");
-    // In one piece: it is not the cache's business where its segments end.
+    // A read of regions that are off is not split at segments.
     assert_eq!(b.read(4, 40, 48), [Send(4, Whole, 40, 48)]);
     b.settle();
     b.set_region(1..2, true);

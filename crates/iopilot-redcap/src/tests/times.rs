@@ -1,10 +1,10 @@
-//! What is measured of a read (GF 2.3.3), as the checks show it.
+//! The measured times of reads (GF 2.3.3), as the checks show them.
 
 use super::bench::{Bench, Step::*};
 use crate::Role::*;
 use iopilot_block::Sectors;
 
-/// The sides of the first check, after `read` was done as one read, and 99 more that have no cost and no blocks to show.
+/// The two sides of the first check, after `read` and as many reads without cost as the check needs.
 fn sides(spec: &str, read: impl Fn(&mut Bench)) -> (u64, u64) {
     let mut b = Bench::new(spec);
     read(&mut b);
@@ -17,7 +17,7 @@ fn sides(spec: &str, read: impl Fn(&mut Bench)) -> (u64, u64) {
     (check.with_cache.0, check.without_cache.0)
 }
 
-/// Serves a part that takes `ns`, from now on.
+/// Serves a part that takes `ns` from now.
 fn serve(b: &mut Bench, ns: u64, lba: u64, role: crate::Role) {
     b.now += ns;
     b.served_from(b.now - ns, lba, role);
@@ -26,7 +26,7 @@ fn serve(b: &mut Bench, ns: u64, lba: u64, role: crate::Role) {
 const V0: &str = "4x32k,algorithm=v0";
 
 #[test]
-fn a_prefetch_costs_what_it_takes_after_the_original() {
+fn a_prefetch_costs_its_time_after_the_original() {
     let prefetch = |b: &mut Bench| {
         b.read(1, 16, 8);
         serve(b, 500, 16, Missed);
@@ -34,7 +34,7 @@ fn a_prefetch_costs_what_it_takes_after_the_original() {
         serve(b, 30, 0, Prefetch);
     };
     assert_eq!(sides(V0, prefetch), (100, 0));
-    // One after the other is merged: eight blocks in 800 ns.
+    // Both are merged into one request: eight blocks in 800 ns.
     let merged = |b: &mut Bench| {
         b.read(1, 0, 8);
         b.now += 800;
@@ -50,8 +50,8 @@ fn a_prefetch_costs_what_it_takes_after_the_original() {
 }
 
 #[test]
-fn what_the_disk_does_for_others_costs_nothing() {
-    // Between two prefetches, and before one that a reader waits for.
+fn requests_of_others_cost_nothing() {
+    // Requests of others between two prefetches, and before a prefetch with a waiter.
     let queued = |b: &mut Bench| {
         b.read(1, 16, 8);
         serve(b, 500, 16, Missed);
@@ -88,7 +88,7 @@ fn what_the_disk_does_for_others_costs_nothing() {
 }
 
 #[test]
-fn what_is_given_up_costs_nothing() {
+fn a_dropped_prefetch_costs_nothing() {
     let dropped = |b: &mut Bench| {
         b.read(1, 16, 8);
         serve(b, 500, 16, Missed);
@@ -100,7 +100,7 @@ fn what_is_given_up_costs_nothing() {
 }
 
 #[test]
-fn what_is_given_up_is_no_prefetched_block() {
+fn dropped_blocks_do_not_count_as_prefetched() {
     let mut b = Bench::new("4x32k,algorithm=v1,copy_us_per_kib=0");
     b.read(1, 16, 8);
     serve(&mut b, 500, 16, Missed);

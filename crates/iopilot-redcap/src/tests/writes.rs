@@ -9,17 +9,17 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn a_write_goes_down_as_it_is_and_takes_its_blocks_out() {
+fn a_write_is_sent_unmodified_and_invalidates_its_blocks() {
     let mut b = bench();
     b.read_whole(64, 8);
     assert_eq!(b.write(1, 60, 29), [Send(1, Whole, 60, 29)]);
-    assert_eq!(b.cache.counters().invalidated_blocks, 3, "and the one that was written in part");
+    assert_eq!(b.cache.counters().invalidated_blocks, 3, "also the block that was written in part");
     assert_eq!(b.served(60, Whole), [Done(1)]);
     assert_eq!(b.read(2, 72, 32), [Send(2, Hole, 72, 24), Copy(2, 96, 8)], "not the whole segment");
 }
 
 #[test]
-fn a_segment_without_blocks_leaves_at_once() {
+fn a_segment_without_blocks_is_removed_at_once() {
     let mut b = bench();
     b.read_whole(64, 8);
     b.submit(&io(1, Op::Discard, 0, 1_000));
@@ -29,12 +29,12 @@ fn a_segment_without_blocks_leaves_at_once() {
 }
 
 #[test]
-fn a_block_that_is_written_on_its_way_is_doomed() {
+fn a_block_that_is_written_in_flight_is_doomed() {
     let mut b = bench();
     b.read(1, 64, 8);
     b.write(2, 80, 8);
     assert_eq!(b.cache.counters().doomed_blocks, 1);
-    assert_eq!(b.read(3, 80, 8), [Send(3, Hole, 80, 8)], "not waited for");
+    assert_eq!(b.read(3, 80, 8), [Send(3, Hole, 80, 8)], "the reader does not wait for it");
     b.settle();
     assert_eq!(b.read(4, 72, 16), [Send(4, Hole, 80, 8), Copy(4, 72, 8)], "a hole when it has come");
 }
@@ -49,7 +49,7 @@ fn a_write_invalidates_once_more_when_it_is_done() {
     b.copied(80);
     b.served(80, Whole);
     assert_eq!(b.read(4, 80, 8), [Send(4, Hole, 80, 8)]);
-    // And a failed one: who knows what it wrote.
+    // So does a failed write, as it may have changed the disk.
     b.settle();
     b.write(5, 192, 8);
     b.read(6, 200, 8);
@@ -59,7 +59,7 @@ fn a_write_invalidates_once_more_when_it_is_done() {
 }
 
 #[test]
-fn who_waits_for_a_block_that_is_written_reads_it() {
+fn a_waiter_for_a_block_that_is_written_reads_it() {
     let mut b = bench();
     b.read(1, 64, 8);
     assert_eq!(b.read(2, 80, 16), []);
@@ -67,7 +67,7 @@ fn who_waits_for_a_block_that_is_written_reads_it() {
     assert_eq!(b.served(72, Prefetch), [Send(2, Hole, 88, 8), Copy(2, 80, 8)]);
     b.copied(80);
     assert_eq!(b.served(88, Hole), [Done(2)]);
-    // Of nothing but that block: at once.
+    // A waiter for that block alone reads it at once.
     b.settle();
     b.read(4, 192, 8);
     b.read(5, 200, 8);
@@ -93,7 +93,7 @@ fn writes_do_not_touch_the_order_of_use() {
     b.write(1, 8, 8);
     b.settle();
     b.read_whole(128, 8);
-    assert!(b.read_whole(16, 8), "the first made room");
+    assert!(b.read_whole(16, 8), "the first was evicted");
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! What a completion does: parts complete, a tag is freed, the next request may be dispatched.
+//! Completion: parts complete, a tag is freed, and the next request may be dispatched.
 
-use super::{BlockLayer, Effect};
+use super::{BlockEffect, BlockLayer};
 use crate::cpu_timing::CpuTiming;
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_sched::Scheduler;
 
 impl BlockLayer {
-    /// The device finished a request: its parts complete, its tag is freed, and the next request may be dispatched. One
-    /// that the flush machinery sent goes on there.
+    /// The device finished a request: its parts complete, its tag is freed, and the next request may be dispatched. A request
+    /// of the flush machinery continues there.
     pub(crate) fn complete<D: Device>(
         &mut self,
         done: &Completion,
@@ -46,7 +46,7 @@ impl BlockLayer {
         self.drained(now);
     }
 
-    /// The data of `id` are there: it is over, or goes on in the flush machinery.
+    /// The data of `id` are transferred: it is complete, or continues in the flush machinery.
     fn end(&mut self, queue: usize, id: RequestId, now: Nanos) {
         let mut over = std::mem::take(&mut self.over);
         if self.step_done(queue, id, now, &mut over) {
@@ -59,7 +59,7 @@ impl BlockLayer {
         self.over = over;
     }
 
-    /// Nothing is left to do for `id`: its parts complete, and its tag is freed.
+    /// Completes the parts of `id`, and frees its tag.
     pub(super) fn finish(&mut self, id: RequestId, now: Nanos) {
         let handle = self.ios.handle(self.rqs[id].io);
         let (issued, merged) = (self.rqs[id].issued, self.rqs[id].sectors);
@@ -70,7 +70,7 @@ impl BlockLayer {
             if let Some(io) = self.ios.part_done(rq.io) {
                 self.recorder.completed(rq, &io, issued, now);
                 let (handle, process, inserted) = (io.handle, rq.process, rq.inserted);
-                self.effects.push(Effect::Completed {
+                self.effects.push(BlockEffect::Completed {
                     handle,
                     process,
                     inserted,

@@ -2,14 +2,15 @@
 
 use super::BlockLayer;
 use crate::cpu_timing::{CpuTiming, QueueRun};
+use crate::tags::Tags;
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{Device, DeviceRequest};
 use iopilot_sched::{Dispatch, Scheduler, retry_at};
 use iopilot_workload::SourceHandle;
 
 impl BlockLayer {
-    /// A request of hardware queue `queue` is complete. Sends the request that waits for the device there. Without one, runs
-    /// the queue where the scheduler says so. Then has the others try whom this one left nothing.
+    /// A request of hardware queue `queue` is complete. Sends the request that waits there for the device. If there is none,
+    /// runs the queue if the scheduler asks for it. Then runs the other queues, if they were starved.
     pub(super) fn run_after_completion<D: Device>(
         &mut self,
         queue: usize,
@@ -50,7 +51,7 @@ impl BlockLayer {
         }
     }
 
-    /// A request on its way has reached the driver, or the device.
+    /// A dispatched request has reached the driver or the device.
     pub(crate) fn issue<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         if let Some(arrived) = self.transported.pop_due(now) {
             return self.reach(arrived.event, now, device);
@@ -66,9 +67,9 @@ impl BlockLayer {
         self.run_queue(queue, run, now, device, cpus);
     }
 
-    /// Moves requests of hardware queue `queue` from the scheduler to the device while the scheduler has one and the device has
-    /// room. The CPU timing gives each its delay. An elevator may give a request of another hardware queue, whose tag and room
-    /// it takes.
+    /// Moves requests of hardware queue `queue` from the scheduler to the device, while the scheduler dispatches one and the
+    /// device has a free slot. The CPU timing delays each. An elevator may dispatch a request of another hardware queue, which
+    /// uses that queue's tag and slot.
     pub(super) fn run_queue<D: Device>(
         &mut self,
         queue: usize,
@@ -91,8 +92,8 @@ impl BlockLayer {
                 self.starved = true;
                 return;
             }
-            // A flush that is no queued command is sent when the device is empty, and nothing is sent beside it (libata's
-            // `ata_std_qc_defer`).
+            // A flush that is not a queued command is sent when the device is empty, and no request is sent during it
+            // (libata's `ata_std_qc_defer`).
             let alone = self.queue.flush_drains
                 && self.hardware[of].waiting.front().is_some_and(|&id| self.rqs[id].op == Op::Flush);
             if alone && self.in_flight > 0 {
@@ -117,8 +118,8 @@ impl BlockLayer {
         }
     }
 
-    /// Has the scheduler choose the next request, and gives the hardware queue where it then waits; `None` where the scheduler
-    /// gives none.
+    /// Dispatches the next request from the scheduler, and returns the hardware queue where it then waits. `None` if the
+    /// scheduler dispatches none.
     fn look_ahead<D: Device>(&mut self, queue: usize, now: Nanos, device: &D) -> Option<usize> {
         self.timer = None;
         match self.pull(queue, now, device) {
@@ -141,7 +142,7 @@ impl BlockLayer {
         None
     }
 
-    /// The scheduler gave no request. While it holds requests, the queue is run again later.
+    /// The scheduler dispatched no request. If it holds requests, the queue is run again later.
     fn retry_later(&mut self, now: Nanos) {
         let later = self.queue.retries && self.scheduler.queued() > 0 && (self.in_flight > 0 || self.timer.is_some());
         if later && self.retry.is_none() {
@@ -149,7 +150,7 @@ impl BlockLayer {
         }
     }
 
-    /// Frees the tags of the requests that were merged into `id`: each held a tag of its own until now.
+    /// Frees the tags of the requests that the scheduler merged into `id` at the dispatch. Each has held a tag until now.
     fn joined(&mut self, id: RequestId) {
         let mut next = self.rqs.next_part(id);
         while let Some(part) = next {
@@ -182,7 +183,8 @@ impl BlockLayer {
         }
     }
 
-    /// Sends what is held below the driver, as far as a flush has the device alone.
+    /// Sends requests that are held below the driver, in order. A flush waits until the device is empty, and the others wait
+    /// until the flush is complete.
     pub(super) fn send_held<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         while let Some(&id) = self.below.held.front() {
             let alone = self.rqs[id].op == Op::Flush;
@@ -210,5 +212,31 @@ impl BlockLayer {
         let rq = &self.rqs[id];
         let request = DeviceRequest { id, op: rq.op, lba: rq.lba, sectors: rq.sectors, flags: rq.flags };
         device.submit(request, now);
+    }
+
+    /// The hardware queue of the CPU that submitted `id`.
+    #[inline]
+    pub(super) fn queue_of(&self, id: RequestId) -> usize {
+        self.queue.map.queue_of(self.rqs[id].cpu)
+    }
+
+    /// The tags of the hardware queue of `id`.
+    pub(super) fn tags_of(&mut self, id: RequestId) -> &mut Tags {
+        let queue = self.queue_of(id);
+        &mut self.hardware[queue].tags
+    }
+
+    /// Whether the device has a free slot for hardware queue `queue`.
+    pub(super) fn has_room(&self, queue: usize) -> bool {
+        self.hardware[queue].in_flight < self.queue.queue_depth
+            && self.in_flight < self.queue.device_depth
+            && !self.drains
+    }
+
+    /// A request was inserted for hardware queue `queue`, which is therefore run at the end of the batch.
+    pub(super) fn touch(&mut self, queue: usize) {
+        if self.hardware.len() > 1 && !std::mem::replace(&mut self.hardware[queue].inserted, true) {
+            self.touched.push(queue);
+        }
     }
 }

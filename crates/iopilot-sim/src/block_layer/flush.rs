@@ -2,69 +2,37 @@
 //!
 //! A request with [`Flags::PREFLUSH`], or with [`Flags::FUA`] for a device that cannot write past its cache, is served in up
 //! to three steps: a flush, its data, a flush. Flushes are merged: each hardware queue has two lists of requests that
-//! need one. While the flush for the first list is in the device, others gather in the second. No flush begins while the
-//! data of such a request are under way, unless somebody has waited for five seconds.
+//! need one. While the flush for one list is in the device, new requests join the other list. No flush begins while the
+//! data of such a request are in flight, unless a request has waited for five seconds.
 //!
-//! Data behind a flush go past the scheduler, straight to the head of the queue. A write that needs a flush behind it only is
-//! scheduled like any other.
+//! Data after a flush bypass the scheduler, and go to the head of the queue. A write that only needs a flush after it is
+//! scheduled as usual.
 
 use super::BlockLayer;
+use super::flush_queue::{FlushSequence, FlushSteps};
 use iopilot_block::{Flags, Lba, Nanos, Op, Request, RequestId, Sectors};
 
 /// `FLUSH_PENDING_TIMEOUT`.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// What is still to be done for a request, first things first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Steps {
-    preflush: bool,
-    data: bool,
-    postflush: bool,
-}
-
-/// A request on its way through the machinery.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sequence {
-    left: Steps,
-    /// Its flags as submitted.
-    flags: Flags,
-    /// Whether the scheduler had it.
-    pub(super) scheduled: bool,
-}
-
-/// The flushes of a hardware queue (`struct blk_flush_queue`).
-#[derive(Clone, Debug, Default)]
-pub(super) struct FlushQueue {
-    /// Requests that need a flush: those that gather, and those for which one is in the device.
-    lists: [Vec<RequestId>; 2],
-    /// The list that gathers.
-    gathering: usize,
-    /// Since when somebody has waited in it.
-    since: Nanos,
-    /// The flush in the device, or on its way there.
-    running: Option<RequestId>,
-    /// Data of sequences under way.
-    data_in_flight: u32,
-}
-
-/// What becomes of a submitted request.
+/// How a submitted request is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It is a request like any other.
+    /// It is handled without the flush machinery.
     Ordinary,
-    /// The machinery has it.
+    /// The flush machinery has taken it.
     Taken,
-    /// There is nothing to do for it.
+    /// It is complete, because it needs neither flush nor data.
     Nothing,
 }
 
 impl BlockLayer {
-    /// The sequence of `id`, where it is in one.
-    pub(super) fn sequence(&self, id: RequestId) -> Option<&Sequence> {
+    /// The flush sequence of `id`, if it has one.
+    pub(super) fn sequence(&self, id: RequestId) -> Option<&FlushSequence> {
         self.sequences.get(id.index()).and_then(Option::as_ref)
     }
 
-    /// Takes `id`, which has its tag, into the machinery where it needs a flush.
+    /// Takes `id`, which has a tag, into the flush machinery if it needs a flush.
     pub(super) fn begin_sequence(&mut self, id: RequestId, now: Nanos) -> Admission {
         let rq = &self.rqs[id];
         let flags = rq.flags;
@@ -72,12 +40,12 @@ impl BlockLayer {
             return Admission::Ordinary;
         }
         let cache = self.queue.write_cache;
-        let steps = Steps {
+        let steps = FlushSteps {
             preflush: cache && (rq.op == Op::Flush || flags.contains(Flags::PREFLUSH)),
             data: rq.op != Op::Flush,
             postflush: cache && !self.queue.fua && flags.contains(Flags::FUA),
         };
-        if steps == Steps::default() {
+        if steps == FlushSteps::default() {
             return Admission::Nothing;
         }
         if !steps.preflush && !steps.postflush {
@@ -89,7 +57,7 @@ impl BlockLayer {
             self.sequences.resize(id.index() + 1, None);
         }
         let scheduled = !steps.preflush;
-        self.sequences[id.index()] = Some(Sequence { left: steps, flags, scheduled });
+        self.sequences[id.index()] = Some(FlushSequence { left: steps, flags, scheduled });
         if scheduled {
             let queue = self.queue_of(id);
             self.hardware[queue].flushes.data_in_flight += 1;
@@ -99,7 +67,7 @@ impl BlockLayer {
         Admission::Taken
     }
 
-    /// Begins what is to be done next for `id`. False where nothing is left to do.
+    /// Begins the next step of `id`. False if no step is left.
     fn next_step(&mut self, id: RequestId, now: Nanos) -> bool {
         let Some(Some(sequence)) = self.sequences.get(id.index()) else { return false };
         let left = sequence.left;
@@ -118,10 +86,10 @@ impl BlockLayer {
             self.touch(queue);
         }
         self.kick(queue, now);
-        left != Steps::default()
+        left != FlushSteps::default()
     }
 
-    /// Sends a flush for those who gather, where none is under way (`blk_kick_flush`).
+    /// Sends a flush for the requests in the gathering list, if no flush is running (`blk_kick_flush`).
     fn kick(&mut self, queue: usize, now: Nanos) {
         let flushes = &self.hardware[queue].flushes;
         let Some(&first) = flushes.lists[flushes.gathering].first() else { return };
@@ -140,8 +108,8 @@ impl BlockLayer {
         self.touch(queue);
     }
 
-    /// The device has finished `id`, of hardware queue `queue`. Goes on with the sequences that waited for it. Those of which
-    /// nothing is left are appended to `over`. False where it belongs to no sequence.
+    /// The device has finished `id`, of hardware queue `queue`. Continues the sequences that waited for it, and appends those
+    /// with no step left to `over`. False if `id` belongs to no sequence.
     pub(super) fn step_done(&mut self, queue: usize, id: RequestId, now: Nanos, over: &mut Vec<RequestId>) -> bool {
         let flushes = &mut self.hardware[queue].flushes;
         if flushes.running == Some(id) {
@@ -156,7 +124,7 @@ impl BlockLayer {
                 }
                 self.step_over(waiting, false, now, over);
             }
-            // Kept for its memory; whoever needed another flush meanwhile is in the list that gathers.
+            // The list is empty and kept for its memory; new requests have joined the gathering list.
             let kept = &mut self.hardware[queue].flushes.lists[served];
             list.append(kept);
             *kept = list;
@@ -171,9 +139,9 @@ impl BlockLayer {
         true
     }
 
-    /// The flush that `id` needed, or its data, are done.
+    /// The present step of `id` is done: its data, or a flush.
     fn step_over(&mut self, id: RequestId, data: bool, now: Nanos, over: &mut Vec<RequestId>) {
-        if let Some(Some(Sequence { left, .. })) = self.sequences.get_mut(id.index()) {
+        if let Some(Some(FlushSequence { left, .. })) = self.sequences.get_mut(id.index()) {
             match (data, left.preflush) {
                 (true, _) => left.data = false,
                 (false, true) => left.preflush = false,

@@ -1,8 +1,7 @@
-//! [`HardwareQueue`]: what a hardware queue (`struct blk_mq_hw_ctx`) has of its own.
+//! [`HardwareQueue`]: the state of one hardware queue (`struct blk_mq_hw_ctx`).
 
-use super::BlockLayer;
-use super::flush::FlushQueue;
-use crate::block_config::Queue;
+use super::flush_queue::FlushQueue;
+use crate::block_config::ResolvedQueue;
 use crate::tags::Tags;
 use iopilot_block::{Nanos, RequestId};
 use std::collections::VecDeque;
@@ -12,22 +11,22 @@ use std::collections::VecDeque;
 pub(super) struct HardwareQueue {
     pub(super) tags: Tags,
     pub(super) flushes: FlushQueue,
-    /// Flushes, and data behind a flush, which no scheduler sees.
+    /// Flushes, and data after a flush, which bypass the scheduler.
     pub(super) bypass: VecDeque<RequestId>,
-    /// Requests that have left the scheduler and wait for room in the device (`hctx->dispatch`): one request of lookahead, and
-    /// those that an elevator gave while it was asked for another queue.
+    /// Requests that have left the scheduler and wait for a slot in the device (`hctx->dispatch`): one request of lookahead, and
+    /// those that an elevator dispatched while another queue was run.
     pub(super) waiting: VecDeque<RequestId>,
-    /// The request on its way to the device, and when it gets there.
+    /// The request that is being sent to the driver, and when it arrives there.
     pub(super) sending: Option<(Nanos, RequestId)>,
-    /// Requests of its CPUs that the device has, or that are on their way there.
+    /// The number of requests of its CPUs that have left for the device and are not complete.
     pub(super) in_flight: u32,
     /// Whether the present batch has inserted a request for it.
     pub(super) inserted: bool,
 }
 
 impl HardwareQueue {
-    /// The idle queues of `queue`.
-    pub(super) fn all(queue: &Queue) -> Vec<Self> {
+    /// All hardware queues of `queue`, idle.
+    pub(super) fn all(queue: &ResolvedQueue) -> Vec<Self> {
         let one = || Self {
             tags: Tags::new(queue.tag_rule, queue.nr_requests),
             flushes: FlushQueue::default(),
@@ -38,33 +37,5 @@ impl HardwareQueue {
             inserted: false,
         };
         std::iter::repeat_with(one).take(queue.map.queues()).collect()
-    }
-}
-
-impl BlockLayer {
-    /// The hardware queue of the CPU that submitted `id`.
-    #[inline]
-    pub(super) fn queue_of(&self, id: RequestId) -> usize {
-        self.queue.map.queue_of(self.rqs[id].cpu)
-    }
-
-    /// The tags of that queue.
-    pub(super) fn tags_of(&mut self, id: RequestId) -> &mut Tags {
-        let queue = self.queue_of(id);
-        &mut self.hardware[queue].tags
-    }
-
-    /// Whether the device takes another request of hardware queue `queue`.
-    pub(super) fn has_room(&self, queue: usize) -> bool {
-        self.hardware[queue].in_flight < self.queue.queue_depth
-            && self.in_flight < self.queue.device_depth
-            && !self.drains
-    }
-
-    /// The request `id` has been inserted, so that its hardware queue is to be run at the end of the batch.
-    pub(super) fn touch(&mut self, queue: usize) {
-        if self.hardware.len() > 1 && !std::mem::replace(&mut self.hardware[queue].inserted, true) {
-            self.touched.push(queue);
-        }
     }
 }

@@ -1,11 +1,11 @@
-//! From the task to the scheduler: splitting, merging, sleeping for a place or a tag, plugging.
+//! From the task to the scheduler: splitting, merging, throttling, taking a tag, plugging.
 
 use super::flush::Admission;
-use super::{BlockLayer, Effect};
+use super::{BlockEffect, BlockLayer};
 use crate::cpu_timing::{CpuTiming, QueueRun};
 use iopilot_block::{Criticality, Nanos, Op, ProcessId, Request, RequestId, Sectors};
 use iopilot_device::Device;
-use iopilot_redcap::Part;
+use iopilot_redcap::RequestPart;
 use iopilot_sched::{Merged, Scheduler};
 use iopilot_workload::{Arrival, SourceHandle};
 use std::collections::VecDeque;
@@ -39,7 +39,8 @@ impl BlockLayer {
         }
     }
 
-    /// From now on somebody waits for the request that the source calls `handle`, and pulls the device's plug. O(requests).
+    /// A process now waits for the source's request `handle`: the request becomes time-critical, and the device is unplugged.
+    /// O(requests).
     pub(crate) fn waits<D: Device>(
         &mut self,
         handle: SourceHandle,
@@ -60,8 +61,8 @@ impl BlockLayer {
         self.run_queues(QueueRun::Other, now, device, cpus);
     }
 
-    /// Whether a prefetch would be queued at once: neither does its task sleep, nor would it have to.
-    pub(crate) fn takes_at_once(&self, part: &Part) -> bool {
+    /// Whether a prefetch would be queued at once: its task does not sleep, and would not have to sleep for a tag.
+    pub(crate) fn takes_at_once(&self, part: &RequestPart) -> bool {
         let cpu = part.cpu % self.queue.cpus;
         let needed = part.sectors.0.div_ceil(self.queue.max_sectors).max(1);
         let asleep = self.serial && self.asleep.contains_key(&part.process);
@@ -79,7 +80,7 @@ impl BlockLayer {
         self.try_submit(id, now);
     }
 
-    /// Merges `id` into a request that the task's plug or the scheduler holds, where it fits.
+    /// Merges `id` into a request in the task's plug or in the scheduler, if one is adjacent.
     pub(super) fn try_merge(&mut self, id: RequestId, now: Nanos) -> bool {
         if self.plug.try_merge(&mut self.rqs, id, &self.limits) {
             self.rqs[id].inserted = now;
@@ -102,7 +103,7 @@ impl BlockLayer {
         true
     }
 
-    /// Submits one request: it is merged, or takes a tag, or its task sleeps. False where the task sleeps.
+    /// Submits one request: it is merged, or takes a tag, or its task sleeps. False if the task sleeps.
     pub(super) fn try_submit(&mut self, id: RequestId, now: Nanos) -> bool {
         if !self.is_switching() {
             if self.try_merge(id, now) {
@@ -125,31 +126,31 @@ impl BlockLayer {
         false
     }
 
-    /// The submitter of `id` sleeps, with what else it will submit.
+    /// Puts the submitter of `id` to sleep. Its further requests wait with it.
     fn fall_asleep(&mut self, id: RequestId) {
         if self.serial {
             let process = self.rqs[id].process;
             self.asleep.insert(process, VecDeque::new());
-            self.effects.push(Effect::Blocked(process));
+            self.effects.push(BlockEffect::Blocked(process));
         }
     }
 
-    /// `process` has its tag and submits the rest of its batch.
+    /// `process` has its tag, and submits the rest of its batch.
     pub(super) fn go_on(&mut self, process: ProcessId, now: Nanos) {
         let Some(mut rest) = self.asleep.remove(&process) else { return };
         while let Some(id) = rest.pop_front() {
             if !self.try_submit(id, now) {
                 self.asleep.insert(process, rest);
-                // It sleeps again at once. The last signal was that it sleeps, so the source needs no other.
-                debug_assert!(matches!(self.effects.last(), Some(Effect::Blocked(p)) if *p == process));
+                // The task sleeps again at once. The last effect already says so, so that the source needs no other.
+                debug_assert!(matches!(self.effects.last(), Some(BlockEffect::Blocked(p)) if *p == process));
                 self.effects.pop();
                 return;
             }
         }
-        self.effects.push(Effect::Unblocked(process));
+        self.effects.push(BlockEffect::Unblocked(process));
     }
 
-    /// A request with a tag goes to the flush machinery, to the task's plug, or to the scheduler.
+    /// Passes a request with a tag to the flush machinery, to the task's plug, or to the scheduler.
     pub(super) fn admit(&mut self, id: RequestId, now: Nanos) {
         match self.begin_sequence(id, now) {
             Admission::Taken => {}

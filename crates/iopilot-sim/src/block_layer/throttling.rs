@@ -1,4 +1,4 @@
-//! Write-back throttling: who has a place goes on to its tag.
+//! Write-back throttling in the block layer: a request that has a place takes a tag next.
 
 use super::BlockLayer;
 use crate::cpu_timing::CpuTiming;
@@ -6,7 +6,7 @@ use iopilot_block::{Nanos, RequestId};
 use iopilot_device::Device;
 
 impl BlockLayer {
-    /// The submitter of `id` was woken with a place of write-back throttling, and now needs a tag.
+    /// The submitter of `id` has woken with a place of write-back throttling, and now needs a tag.
     pub(super) fn wake_with_place<D: Device>(
         &mut self,
         id: RequestId,
@@ -15,7 +15,7 @@ impl BlockLayer {
         cpus: &mut impl CpuTiming,
     ) {
         let process = self.rqs[id].process;
-        // As in `wake`: where requests sleep one by one, each stands for one that its task submits when it is awake.
+        // As in `wake`: if requests sleep one by one, each stands for a request that its task submits after waking.
         if !self.serial && !self.is_switching() && self.try_merge(id, now) {
             self.release_place(id);
             return self.end_batch(None, now, device, cpus);
@@ -32,7 +32,7 @@ impl BlockLayer {
         self.end_batch(None, now, device, cpus);
     }
 
-    /// Schedules the moment at which each sleeper with a place goes on.
+    /// Schedules the wake-up of each sleeper that has a place now.
     pub(super) fn wake_unthrottled(&mut self) {
         if self.woken.is_empty() {
             return;
@@ -47,7 +47,7 @@ impl BlockLayer {
         self.wake_unthrottled();
     }
 
-    /// Gives back the place that `id` has in write-back throttling, if it has one, and wakes who gets it.
+    /// Frees the place that `id` has in write-back throttling, if it has one, and wakes the sleeper that gets it.
     #[inline]
     pub(super) fn release_place(&mut self, id: RequestId) {
         self.throttle.released(id, &mut self.woken);

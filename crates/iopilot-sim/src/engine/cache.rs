@@ -1,26 +1,27 @@
-//! A cache above the block layer: what changes it, and what it asks for.
+//! A cache above the block layer: changing it, and carrying out its actions.
 
-use super::{Delayed, Engine};
+use super::{Delayed, SimulationEngine};
 use crate::cpu_timing::CpuTiming;
+use crate::learning_disk::LearningDisk;
 use crate::redcap_layer::RedcapLayer;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
-use iopilot_redcap::{Action, Geometry, Role};
+use iopilot_redcap::{CacheGeometry, RedcapAction, Role};
 use iopilot_workload::{Arrival, Source};
 use std::ops::Range;
 
-impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
-    /// The same with a cache above the block layer.
-    pub(crate) fn with_redcap(self, redcap: RedcapLayer) -> Self {
+impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D, C, V> {
+    /// Adds a cache above the block layer.
+    pub(crate) fn with_redcap(self, redcap: RedcapLayer<V>) -> Self {
         Self { redcap: Some(Box::new(redcap)), ..self }
     }
 
-    /// Whether there is a cache above the block layer and it is in use.
+    /// Whether there is a cache above the block layer, and it is active.
     pub(crate) fn is_redcap_active(&self) -> bool {
         self.redcap.as_ref().is_some_and(|layer| layer.is_active())
     }
 
-    /// Turns the cache on or off, where there is one.
+    /// Turns the cache on or off, if there is one.
     pub(crate) fn set_redcap_active(&mut self, active: bool, now: Nanos) {
         if let Some((layer, now)) = self.cache_at(now) {
             layer.set_active(active, now);
@@ -28,7 +29,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Turns the cache off for these ranges of sectors, and on for all others, where there is one.
+    /// Turns the cache, if there is one, off for these ranges of sectors, and on for all others.
     pub(crate) fn set_redcap_off_regions(&mut self, sectors: &[Range<u64>], now: Nanos) {
         if let Some((layer, now)) = self.cache_at(now) {
             layer.set_off_regions(sectors, now);
@@ -36,8 +37,8 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         }
     }
 
-    /// Gives the cache other segments, where there is one.
-    pub(crate) fn set_redcap_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+    /// Changes the geometry of the cache, if there is one.
+    pub(crate) fn set_redcap_geometry(&mut self, geometry: CacheGeometry, now: Nanos) -> Result<(), InputError> {
         if let Some((layer, now)) = self.cache_at(now) {
             layer.set_geometry(geometry, now)?;
             self.follow_cache();
@@ -45,25 +46,25 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         Ok(())
     }
 
-    /// The cache, and the time at which somebody changes it.
-    fn cache_at(&mut self, now: Nanos) -> Option<(&mut RedcapLayer, Nanos)> {
+    /// The cache, if there is one, and the present time, which is at least `now`.
+    fn cache_at(&mut self, now: Nanos) -> Option<(&mut RedcapLayer<V>, Nanos)> {
         self.now = self.now.max(now);
         let now = self.now;
         Some((self.redcap_mut()?, now))
     }
 
-    /// Does what the cache asks for after such a change.
+    /// Carries out the cache's actions after a change.
     fn follow_cache(&mut self) {
         self.serve_cache();
         self.apply_effects();
     }
 
-    /// The cache above the block layer, where there is one.
-    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer> {
+    /// The cache above the block layer, if there is one.
+    pub(crate) fn redcap_mut(&mut self) -> Option<&mut RedcapLayer<V>> {
         self.redcap.as_deref_mut()
     }
 
-    /// Does what a cache asks for, within a batch that its caller ends. Whether that was to send something.
+    /// Carries out the cache's actions, within a batch that the caller ends. Returns whether a request was sent.
     pub(super) fn carry_out(&mut self) -> bool {
         let now = self.now;
         let mut sent = false;
@@ -72,19 +73,19 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
             for action in actions.drain(..) {
                 let Some(layer) = &mut self.redcap else { break };
                 match action {
-                    Action::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
+                    RedcapAction::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
                         layer.give_up(&part, now);
                     }
-                    Action::Send(part) => {
+                    RedcapAction::Send(part) => {
                         let arrival = layer.arrival_of(&part);
                         self.block.submit(&arrival, now);
                         sent = true;
                     }
-                    Action::Copy { copy, io, sectors, .. } => {
+                    RedcapAction::Copy { copy, io, sectors, .. } => {
                         let takes = layer.copy(io, sectors.0, now);
                         self.delays.push(now + takes, Delayed::Copied(copy));
                     }
-                    Action::Done { io, .. } => match layer.done(io, now) {
+                    RedcapAction::Done { io, .. } => match layer.done(io, now) {
                         (Arrival { handle, process, .. }, true) => self.completed(handle, process),
                         // The task did not sleep.
                         (Arrival { handle, .. }, false) => self.source.completed(handle, now),
@@ -92,7 +93,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
                 }
             }
             if let Some(layer) = &mut self.redcap {
-                // What came meanwhile goes behind.
+                // Actions that were added meanwhile come after these.
                 actions.append(&mut layer.actions);
                 layer.actions = actions;
             }
@@ -100,7 +101,7 @@ impl<S: Source, D: Device, C: CpuTiming> Engine<S, D, C> {
         sent
     }
 
-    /// The same outside of a batch of the workload.
+    /// Carries out the cache's actions outside of a batch of the workload.
     pub(super) fn serve_cache(&mut self) {
         if self.carry_out() {
             self.block.end_batch(None, self.now, &mut self.device, &mut self.cpus);

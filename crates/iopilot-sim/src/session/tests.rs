@@ -49,7 +49,7 @@ fn stopping_changes_nothing() {
 }
 
 #[test]
-fn a_change_stands_still_for_its_time_once_the_queue_is_drained() {
+fn a_change_freezes_the_drained_queue_for_its_time() {
     let host = CpuOverheads { switch_us: 100_000.0, ..CpuOverheads::default() };
     let config = RunConfig { host, ..config() };
     let mut session = Session::new(Closed::new(records(400, 0), 8), disk(), &spec("mq-deadline"), &config).unwrap();
@@ -74,7 +74,7 @@ fn a_change_stands_still_for_its_time_once_the_queue_is_drained() {
 }
 
 #[test]
-fn an_idle_queue_changes_at_once_but_for_its_time() {
+fn a_change_of_an_idle_queue_takes_its_time_only() {
     let mut session = Session::new(Open::new(records(2, 1_000_000)), disk(), &spec("none"), &config()).unwrap();
     session.run_until(Nanos::from_millis(500)).unwrap();
     session.switch(&spec("kyber"), Nanos::from_millis(500)).unwrap();
@@ -92,7 +92,7 @@ fn schedulers_of_another_kernel_are_refused() {
 }
 
 #[test]
-fn outcomes_are_told_by_place_in_the_trace() {
+fn outcomes_are_indexed_by_place_in_the_trace() {
     let config = RunConfig { outcomes: true, ..config() };
     let report = run(Open::new(records(50, 20_000)), disk(), &spec("noop"), &config, &Progress::default()).unwrap();
     let outcomes = report.outcomes.unwrap();

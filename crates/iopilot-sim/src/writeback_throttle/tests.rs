@@ -56,7 +56,7 @@ fn sleepers_are_woken_when_half_of_the_places_are_free() {
 }
 
 #[test]
-fn writes_that_somebody_waits_for_need_no_place() {
+fn synchronous_writes_need_no_place() {
     let mut b = Bench::new();
     for _ in 0..40 {
         let mut rq = Request::new(Op::Write, Lba(0), Sectors(8), ProcessId(1));

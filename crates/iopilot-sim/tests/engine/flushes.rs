@@ -1,4 +1,4 @@
-//! The flush machinery, on a device that serves one request after the other.
+//! The flush machinery, on a device that serves one request at a time.
 
 use super::*;
 use iopilot_device::CacheControl;
@@ -46,7 +46,8 @@ fn write(ms: u64, process: u32, lba: u64, flags: Flags) -> ReplayRecord {
     ReplayRecord { flags: flags | Flags::SYNC, ..record(ms, process, Op::Write, lba, 8) }
 }
 
-/// What the device is given for `records`: `F` for a flush, `W` for a write, `w` for one past the cache, `R` for a read.
+/// The requests that the device gets for `records`: `F` for a flush, `W` for a write, `w` for a write past the cache, `R` for a
+/// read.
 fn sent(records: Vec<ReplayRecord>, cache: CacheControl, scheduler: &str) -> String {
     let inner = Fixed::new(Nanos::from_millis(10), 8);
     let log = inner.log.clone();
@@ -89,8 +90,8 @@ fn a_flush_without_data_is_for_a_cache_only() {
 }
 
 #[test]
-fn flushes_that_come_while_one_is_under_way_are_one() {
-    // The first flush is sent at once. The five that come meanwhile wait together for the second.
+fn flushes_that_arrive_during_a_flush_are_merged() {
+    // The first flush is sent at once. The five that arrive meanwhile wait for the second one.
     let flushes = || {
         let later = (1..6).map(|n| ReplayRecord { flags: Flags::SYNC, ..record(n, n as u32, Op::Flush, 0, 0) });
         std::iter::once(ReplayRecord { flags: Flags::SYNC, ..record(0, 9, Op::Flush, 0, 0) }).chain(later).collect()

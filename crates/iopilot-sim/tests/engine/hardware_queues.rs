@@ -4,7 +4,7 @@ use super::*;
 use iopilot_block::Criticality::{TimeCritical, TimeLimited, TimeNonCritical};
 use iopilot_device::ConstantDevice;
 
-/// A device with queues of its own, which serves what it has in `service`, all at once.
+/// A device with several queues, which serves all its requests in parallel, each in `service`.
 #[derive(Clone)]
 struct Many {
     inner: ConstantDevice,
@@ -63,7 +63,7 @@ fn reads(tasks: u32, each: u32) -> Vec<ReplayRecord> {
     reads.collect()
 }
 
-/// Requests a second of `tasks` tasks with 64 reads each on as many CPUs.
+/// The requests a second of `tasks` tasks with 64 reads each on as many CPUs.
 fn rate(tasks: u32, scheduler: &str, block: BlockConfig) -> f64 {
     let config = RunConfig {
         block,
@@ -79,7 +79,7 @@ fn rate(tasks: u32, scheduler: &str, block: BlockConfig) -> f64 {
 }
 
 #[test]
-fn each_cpu_adds_what_one_core_can_do() {
+fn throughput_scales_with_the_number_of_cpus() {
     for scheduler in ["none", "kyber", "mq-deadline", "bfq"] {
         let [one, four] = [1, 4].map(|cpus| rate(cpus, scheduler, BlockConfig::default()));
         if scheduler == "none" {
@@ -92,7 +92,7 @@ fn each_cpu_adds_what_one_core_can_do() {
 #[test]
 fn one_hardware_queue_sends_one_request_at_a_time() {
     let one_queue = BlockConfig { nr_hw_queues: Some(1), ..BlockConfig::default() };
-    // 0.9 us for each at least, whatever CPU; and each waits until its CPU has time.
+    // Each takes 0.9 us at least on any CPU, and waits until its CPU is free.
     let rate = rate(4, "none", one_queue);
     assert!((600e3..=1.12e6).contains(&rate), "{rate}");
 }
@@ -109,7 +109,7 @@ fn nothing_is_lost_with_more_cpus_than_queues_and_few_tags() {
             run(scheduler, queues, depth, depth);
         }
     }
-    // With so many tags requests wait behind those in the device.
+    // With this many tags, requests wait for a slot in the device.
     for scheduler in ["none", "prio(none)", "prio(kyber):aging_ms=1", "prio(mq-deadline)", "prio(bfq)"] {
         run(scheduler, 3, 2, 64);
     }

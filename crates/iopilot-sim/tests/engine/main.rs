@@ -1,4 +1,4 @@
-//! The engine on small devices whose every time is known.
+//! The engine on small devices with known times.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
@@ -18,7 +18,7 @@ use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// Serves one request at a time in `service`, and takes `depth`.
+/// Serves one request at a time in `service`, and accepts `depth` requests.
 struct Fixed {
     service: Nanos,
     depth: u32,
@@ -94,7 +94,7 @@ fn report_of(source: impl Source, scheduler: &str, device: Fixed, block: &BlockC
     run_on(&CpuOverheads::default(), source, scheduler, device, block).unwrap()
 }
 
-/// CPUs that take other times, from none to a fifth of a millisecond, whenever they are asked.
+/// CPUs with random times, from none to a fifth of a millisecond.
 #[derive(Clone)]
 struct Irregular {
     times: Vec<u64>,
@@ -162,7 +162,7 @@ fn open_arrivals_queue_and_merge() {
 
 #[test]
 fn one_request_of_lookahead_leaves_the_scheduler_early() {
-    // The second request is pulled while the first is served, so that the third cannot merge with it.
+    // The second request is dispatched while the first is served, so that the third cannot merge with it.
     let records = vec![record(0, 1, Op::Read, 0, 8), record(1, 1, Op::Read, 100, 8), record(2, 1, Op::Read, 108, 8)];
     let with = |lookahead| {
         let config = BlockConfig { lookahead: Some(lookahead), plug: Some(false), ..BlockConfig::default() };
@@ -216,7 +216,7 @@ const PART: u64 = 1 << 20;
 
 /// Tasks that read synchronously, without thinking.
 struct Readers {
-    /// What each has still to read, and when it goes on.
+    /// For each task, the number of reads left, and when it continues.
     tasks: Vec<(u64, Option<Nanos>)>,
 }
 
@@ -261,7 +261,7 @@ impl Source for Readers {
     fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
 }
 
-/// Whose requests the device serves, of three readers that want its only tag.
+/// The order in which the device serves the requests of three readers that compete for its only tag.
 fn turns(steal: f64, service_us: u64) -> Vec<u64> {
     turns_on(&CpuOverheads { tag_steal_probability: steal, ..CpuOverheads::default() }, service_us)
 }
@@ -280,23 +280,23 @@ fn turns_of(readers: Readers, host: &CpuOverheads, service_us: u64) -> Vec<u64> 
 }
 
 #[test]
-fn who_always_wins_the_race_keeps_its_tag() {
-    // However fast the disk: the sleeper that lost has looked, and sleeps again, before the next request is complete.
+fn a_completer_that_always_wins_keeps_its_tag() {
+    // The sleeper that lost looks for a tag and sleeps again before the next completion, even on a fast disk.
     for service_us in [50, 190, 1000] {
         let turns = turns(1.0, service_us);
         assert!(turns.chunks(20).all(|all| all.iter().all(|task| *task == all[0])), "{service_us} us: {turns:?}");
     }
 }
 
-/// Whether all three take turns; those who sleep at the end have lost their rivals.
+/// Whether all three take turns, apart from the end, when the others have finished.
 fn go_round(turns: &[u64]) -> bool {
     turns[..50].windows(3).all(|three| three[0] != three[1] && three[1] != three[2] && three[0] != three[2])
 }
 
 #[test]
-fn who_never_wins_the_race_waits_for_all_others() {
+fn a_completer_that_never_wins_waits_for_all_others() {
     assert!(go_round(&turns(0.0, 190)));
-    // However soon it is back.
+    // This holds for any time to resume.
     let at_once = CpuOverheads { tag_steal_probability: 0.0, resume_us: Some(0.0), ..CpuOverheads::default() };
     assert!(go_round(&turns_on(&at_once, 190)));
 }
@@ -311,7 +311,7 @@ fn the_host_adds_issue_and_resume_times() {
 }
 
 proptest! {
-    /// Whatever arrives, under every scheduler and any settings of the block layer: every byte is served once.
+    /// Every byte is served once, for any arrivals, under every scheduler and with any settings of the block layer.
     #[test]
     fn every_byte_is_served_once(
         arrivals in prop::collection::vec((0u64..40, 0u32..5, any::<bool>(), 0u64..300, 1u32..40), 1..120),
@@ -356,7 +356,7 @@ proptest! {
             };
             prop_assert_eq!(report.requests, records.len() as u64, "{}", spec);
             prop_assert_eq!(report.bytes, bytes, "{}", spec);
-            // What the device was asked for, sector by sector, is what was submitted.
+            // The device has served exactly the submitted sectors.
             let mut asked: Vec<_> = log.borrow().iter()
                 .flat_map(|r| (r.lba.0..r.lba.0 + u64::from(r.sectors.0)).map(move |s| (r.op == Op::Write, s)))
                 .collect();

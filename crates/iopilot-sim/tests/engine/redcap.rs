@@ -18,7 +18,7 @@ fn reads(lbas: impl IntoIterator<Item = u64>) -> Open<Vec<ReplayRecord>> {
 
 #[test]
 fn neighbours_are_copied_and_only_the_first_read_of_a_segment_reaches_the_disk() {
-    // Backwards, as tac reads.
+    // Backwards, as `tac` reads.
     let backwards = || reads((0..64).rev().map(|n| n * 8));
     let plain = with_cache(backwards(), None, RunConfig::default());
     let cached = with_cache(backwards(), Some("64x128k,algorithm=always"), RunConfig::default());
@@ -30,7 +30,7 @@ fn neighbours_are_copied_and_only_the_first_read_of_a_segment_reaches_the_disk()
     assert_eq!(cached.scheduler, "mq-deadline + 64x128k,algorithm=always");
 }
 
-/// Reads one place after the other, without thinking.
+/// Reads one place after another, without thinking.
 struct Chain(Vec<u64>, Option<Nanos>);
 
 impl Source for Chain {
@@ -72,12 +72,12 @@ fn a_task_does_not_sleep_for_what_is_copied_at_once() {
     let config = RunConfig { host, ..RunConfig::default() };
     let report = with_cache(reads(), Some("64x128k,algorithm=always,copy_us_per_kib=1"), config);
     assert_eq!(report.redcap.unwrap().counters.misses, 1);
-    // 1 ms for the miss, as long for the prefetch, and 1 ms each until the task goes on; and the copies.
+    // 1 ms for the miss, 1 ms for the prefetch, 1 ms each until the task continues, and the copies.
     assert!(report.elapsed_s < 0.0045, "{}", report.elapsed_s);
 }
 
 #[test]
-fn what_is_never_active_changes_nothing() {
+fn a_cache_that_is_never_active_changes_nothing() {
     let mixed = || {
         let any = |n: u64| {
             let op = if n % 3 == 0 { Op::Write } else { Op::Read };
@@ -96,7 +96,7 @@ fn what_is_never_active_changes_nothing() {
 
 #[test]
 fn every_request_completes_under_each_algorithm_and_few_tags() {
-    for algorithm in ["always", "v0", "v1", "v2", "vd", "vd-literal"] {
+    for algorithm in ["always", "v0", "v1", "v2", "vd", "vd-all-blocks"] {
         for miss in ["split", "combined"] {
             let records: Vec<_> = (0..3000)
                 .map(|n: u64| {
@@ -133,7 +133,7 @@ fn an_algorithm_that_measures_turns_itself_off_where_nothing_is_used() {
 }
 
 #[test]
-fn a_virtual_disk_follows_the_scheduler_and_ends_with_the_run() {
+fn a_reference_disk_follows_the_scheduler_and_ends_with_the_run() {
     let config = RunConfig { redcap: Some(RedcapSpec::parse("64x128k,algorithm=vd").unwrap()), ..RunConfig::default() };
     let source = reads((0..3000).map(|n| (n * 7919) % 100_000 * 8));
     let device = iopilot_device::ConstantDevice::simple(1 << 24, 1, Nanos::from_millis(1), 0.1);

@@ -1,4 +1,4 @@
-//! Write-back: what the plug makes of it, and how it is throttled.
+//! Write-back: merging in the plug, and throttling.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn bios_of_write_back_that_follow_one_another_are_merged_in_the_plug() {
     }
     let unplugged = BlockConfig { plug: Some(false), wbt_lat_usec: Some(0), ..BlockConfig::default() };
     assert_eq!(dispatched(bios(30, us(20)), "none", unplugged), 30);
-    assert_eq!(dispatched(bios(50, us(1500)), "none", BlockConfig::default()), 50, "each time the task has slept");
+    assert_eq!(dispatched(bios(50, us(1500)), "none", BlockConfig::default()), 50, "the task sleeps between two bios");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn bios_that_were_unplugged_before_the_next_came_are_not_merged() {
 }
 
 #[test]
-fn so_are_the_blocks_of_a_journal_though_somebody_waits_for_the_last() {
+fn blocks_of_a_journal_are_merged_in_the_plug_although_a_process_waits_for_the_last() {
     let block = |n: u64| ReplayRecord {
         arrival: us(3 * n),
         flags: Flags::SYNC | Flags::META,
@@ -59,14 +59,14 @@ fn so_are_the_blocks_of_a_journal_though_somebody_waits_for_the_last() {
 
 #[test]
 fn a_long_request_at_the_end_of_the_plug_still_grows() {
-    // Three bios of 256 KiB, each longer than what flushes the plug when another request comes.
+    // Three bios of 256 KiB. Each is longer than the limit at which another request flushes the plug.
     let records: Vec<_> = (0..3).map(|n| record(0, 1, Op::Write, n * 512, 512)).collect();
     assert_eq!(dispatched(records, "none", BlockConfig::default()), 1);
 }
 
 #[test]
 fn write_back_leaves_room_for_others() {
-    // Random writes of one task, all at once; what is in the device at most is what `wbt` lets through.
+    // Random writes of one task, all at once. The device never has more than `wbt` admits.
     let writes = || (0..100).map(|n| record(500, n, Op::Write, u64::from(n) * 1000, 8)).collect::<Vec<_>>();
     let most = |wbt_lat_usec| {
         let device = Fixed::new(Nanos::from_millis(1), 32);

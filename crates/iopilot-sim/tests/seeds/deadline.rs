@@ -1,9 +1,9 @@
-//! `deadline` of Linux 2.6.23 and as Carroll mended it (3.4).
+//! `deadline` of Linux 2.6.23, and with Carroll's correction (3.4).
 
 use crate::rig::{CARROLLS_DISK, fio, machine, rates, serve};
 use iopilot_block::jain_index;
 
-/// Read over written of a sequential reader and a sequential writer, 20 GiB each.
+/// The ratio of bytes read to bytes written by a sequential reader and a sequential writer, 20 GiB each.
 fn read_over_written(scheduler: &str, chunk: &str, outstanding: u32, max_sectors_kb: u32) -> f64 {
     let mut machine = machine(CARROLLS_DISK, 1);
     machine.block.max_sectors_kb = Some(max_sectors_kb);
@@ -21,8 +21,8 @@ fn read_over_written(scheduler: &str, chunk: &str, outstanding: u32, max_sectors
     ratio
 }
 
-/// Carroll, table 3.2: 0.806 before and 2.000 after. The remedy holds. With the fault, a batch and one request more are
-/// read for each batch written, 17/16 = 1.06, as he explains it, where both read and write straight on.
+/// Carroll, table 3.2: 0.806 before and 2.000 after the correction, which is confirmed. With the fault, a batch and one more
+/// request are read for each batch written, 17/16 = 1.06, as he explains, if both are sequential without a break.
 #[test]
 fn reads_get_twice_what_writes_get_and_in_2_6_23_hardly_more_than_writes() {
     let [old, new] = ["deadline:linux_2_6_23=1", "deadline"].map(|s| read_over_written(s, "16k", 512, 512));
@@ -30,8 +30,8 @@ fn reads_get_twice_what_writes_get_and_in_2_6_23_hardly_more_than_writes() {
     assert!((old - 17.0 / 16.0).abs() < 0.04, "{old}");
 }
 
-/// The same in whole transfers of 8 MiB, one at a time. The one request read too many takes the next batch out of step
-/// with the transfer, and that is one short: reads fall back to what writes get.
+/// The same in whole transfers of 8 MiB, one at a time. The one excess read shifts the next batch against the transfer, so that
+/// the batch is one request short: reads fall back to the rate of writes.
 #[test]
 fn in_2_6_23_batches_out_of_step_took_the_last_advantage_from_reads() {
     for max_sectors_kb in [128, 256, 320] {
@@ -41,10 +41,10 @@ fn in_2_6_23_batches_out_of_step_took_the_last_advantage_from_reads() {
     }
 }
 
-/// Transfers of 8 MiB, each elsewhere, of which 160 chunks of 16 KiB are in flight. The one request read too many opens
-/// the next transfer. Where that lies lower, the next turn begins with it, and ends after the few requests of it that are
-/// there: batches of reads that are not full, as Carroll says, and 0.806 as he measured. Those of writes end where their
-/// transfers do. How many are in flight and how large requests grow he does not tell; see docs/lab/validation.md.
+/// Transfers of 8 MiB at different places, of which 160 chunks of 16 KiB are in flight. The one excess read opens the next
+/// transfer. If that has a lower address, the next turn begins with it, and ends after its few requests that have arrived:
+/// batches of reads are not full, as Carroll says, and the ratio is 0.806, as he measured. Batches of writes end with their
+/// transfers. Carroll does not say how many requests are in flight and how large they grow; see docs/lab/validation.md.
 #[test]
 fn in_2_6_23_reads_out_of_step_with_batches_fall_below_writes() {
     let mut machine = machine(CARROLLS_DISK, 1);

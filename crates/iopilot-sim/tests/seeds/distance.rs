@@ -1,10 +1,10 @@
-//! Schedulers that go by distance: V(R), and what it is at its ends (Geist and Daniel 1987; Carroll 3.2).
+//! Schedulers by distance: V(R) and its extremes (Geist and Daniel 1987; Carroll 3.2).
 
 use crate::rig::{bare_machine, fio, ganger, machine, serve};
 use iopilot_trace::TraceRecord;
 
-/// Random reads and writes, one request at a time each, on the same machine under both; every request, its times, and so
-/// the order they went in.
+/// Random reads and writes, one request at a time each, on the same machine under both schedulers. Compares the times of every
+/// request, and so the order of dispatch.
 fn same(vr: &str, classic: &str) {
     let load = fio("
         [mixed]
@@ -36,8 +36,8 @@ fn vr_with_an_infinite_penalty_is_scan() {
     same("vr:rev_penalty=0:sync_expire=0:async_expire=0", "look");
 }
 
-/// Geist and Daniel: a larger R gives up some of the mean for a lower variance. At loads where the queue is short now and
-/// then; where it never is, an arm finds work near by whichever way it goes, and the mean no longer tells.
+/// Geist and Daniel: a larger R raises the mean a little and lowers the variance. This holds for loads with an occasionally short
+/// queue. With a queue that is always long, there is a near request in any direction, and the means do not differ.
 #[test]
 fn vscan_with_a_larger_r_lowers_the_variance_and_with_a_smaller_one_the_mean() {
     let load = ganger(
@@ -59,6 +59,6 @@ fn vscan_with_a_larger_r_lowers_the_variance_and_with_a_smaller_one_the_mean() {
     let [sstf, v02, v04, scan] = results;
     assert!(sstf.0 < v02.0 && v02.0 < scan.0, "the mean rises with R: {results:?}");
     assert!(sstf.1 > 1.05 * v02.1 && v02.1 > scan.1, "the deviation falls with R: {results:?}");
-    // Above 0.4 it is SCAN in all but name.
+    // Above 0.4 it behaves as SCAN.
     assert!((v04.0 / scan.0 - 1.0).abs() < 0.02 && (v04.1 / scan.1 - 1.0).abs() < 0.02, "{results:?}");
 }

@@ -7,7 +7,7 @@ use iopilot_device::{Completion, Device, DeviceRequest};
 use iopilot_trace::{CacheOutcome, read_validate};
 use std::path::Path;
 
-/// A request: the times it took in milliseconds, measured and in the model, and whether each had it in the cache.
+/// A request: its times in milliseconds, measured and in the model, and whether each served it from the cache.
 struct Served {
     op: Op,
     measured: f64,
@@ -15,7 +15,7 @@ struct Served {
     hits: [bool; 2],
 }
 
-/// The model given the same requests with the same pauses.
+/// Serves the same requests with the same pauses by the model.
 fn serve(trace: &Path, disk: &str) -> Vec<Served> {
     let mut device = load_disk(disk).unwrap().build().unwrap();
     let (mut now, mut done) = (Nanos::ZERO, Vec::new());
@@ -28,7 +28,7 @@ fn serve(trace: &Path, disk: &str) -> Vec<Served> {
             sectors: r.sectors,
             flags: Flags::empty(),
         };
-        // What the drive did in the pause.
+        // The drive's own events during the pause.
         while let Some(at) = device.next_event().filter(|&at| at <= now) {
             device.advance(at, &mut done);
         }

@@ -1,9 +1,9 @@
-//! What it gains and costs to keep the disk idle for a process that may come back (Carroll 4.3.5, 5.3 and 6.4).
+//! The gain and the cost of idling for a process that may issue a near request (Carroll 4.3.5, 5.3 and 6.4).
 
 use crate::rig::{CARROLLS_DISK, fio, machine, serve};
 
-/// MB/s of a process that reads runs of 64 blocks of 16 KiB and thinks after each block, and of it with the random
-/// readers beside it.
+/// The MB/s of a process that reads runs of 64 blocks of 16 KiB and thinks after each block, and the MB/s of it and of the random
+/// readers beside it together.
 fn one_sequential(scheduler: &str, think_us: u32, random: u32) -> (f64, f64) {
     let load = fio(&format!(
         "[global]\nioengine=sync\ndirect=1\nbs=16k\nruntime=30\ntime_based\n\
@@ -31,7 +31,7 @@ fn anticipation_gains_while_the_sequential_reader_thinks_for_less_than_antic_exp
     }
 }
 
-/// MB/s of 16 readers, of places apart or anywhere.
+/// The MB/s of 16 readers, sequential at separate places or random.
 fn readers(scheduler: &str, rw: &str) -> f64 {
     let place = if rw == "read" { "filename=/dev/sdX\noffset_increment=4g\nsize=4g" } else { "" };
     let load = fio(&format!(

@@ -14,7 +14,7 @@ pub(crate) fn machine(disk: &str, depth: u32) -> Machine {
     machine
 }
 
-/// `disk` below nothing but a queue: no merging, no plugging, no lookahead, the same for schedulers of any lineage.
+/// `disk` below a bare queue without merging, plugging or lookahead, which is the same for schedulers of any lineage.
 pub(crate) fn bare_machine(disk: &str) -> Machine {
     let mut machine = machine(disk, 1);
     machine.block = BlockConfig {
@@ -38,13 +38,13 @@ pub(crate) fn ganger(text: &str) -> Workload {
     Workload::Ganger { name: "load".into(), spec: GangerSpec::from_toml(text, "load").unwrap() }
 }
 
-/// What `scheduler` does, with every request.
+/// The report of a run under `scheduler`, with every request.
 pub(crate) fn serve(machine: &Machine, workload: &Workload, scheduler: &str) -> RunReport {
     let options = RunOptions { seed: 1, log: true, ..RunOptions::default() };
     simulate(machine, workload, &SchedulerSpec::parse(scheduler).unwrap(), &options, &Progress::default()).unwrap()
 }
 
-/// 10^6 bytes a second that each process got, over the whole run.
+/// The throughput of each process over the whole run, in 10^6 bytes a second.
 pub(crate) fn rates(report: &RunReport) -> Vec<f64> {
     report.processes.iter().map(|p| p.bytes as f64 / 1e6 / report.elapsed_s).collect()
 }

@@ -157,7 +157,7 @@ pub(crate) struct DadsReplay {
     pub(crate) workload: PathBuf,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// A cache above the block layer, which the trials have, too: `64x128k,algorithm=v2`. It decides by itself: `rig` cannot
+    /// A cache above the block layer, which the trials have, too: `64x128k,algorithm=v2`. It decides by itself: `adaptive` cannot
     /// be its algorithm.
     #[arg(long, value_name = "CACHE")]
     pub(crate) redcap: Option<String>,

@@ -72,14 +72,14 @@ pub(crate) struct RedcapAttach {
     /// The size of a segment: 32K, 64K, 128K or 256K. A read that misses makes the cache read the rest of its segment.
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = quantity::size)]
     pub(crate) segment: u64,
-    /// What turns the cache on and off: rig tries both in virtual time; v0, v1, v2 and vd are those of the thesis; always
+    /// What turns the cache on and off: adaptive tries both in virtual time; v0, v1, v2 and vd are those of the thesis; always
     /// and never.
-    #[arg(long, value_name = "NAME", default_value = "rig")]
+    #[arg(long, value_name = "NAME", default_value = "adaptive")]
     pub(crate) algorithm: String,
     /// Further settings, as in `simulate --redcap`: miss=combined, strict=on, and others.
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(crate) set: Option<String>,
-    /// The model of the disk that rig tries on, and that vd begins with: of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file.
+    /// The model of the disk that adaptive tries on, and that vd begins with: of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file.
     /// Default: one that learns from the disk's requests.
     #[arg(long, short, value_name = "NAME|FILE")]
     pub(crate) disk: Option<String>,

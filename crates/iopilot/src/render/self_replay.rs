@@ -47,15 +47,15 @@ fn line(replay: &SelfReplay) -> String {
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_compare::Measured;
+    use iopilot_compare::ReplayTimes;
 
     #[test]
     fn a_model_that_is_far_off_is_warned_of() {
         let of = |elapsed: f64| SelfReplay {
             workload: "a.parquet".into(),
             scheduler: "bfq".into(),
-            recorded: Measured { elapsed_s: 10.0, response_ms_mean: 5.0, wait_ms_mean: 4.0 },
-            replayed: Measured { elapsed_s: elapsed, response_ms_mean: 5.0, wait_ms_mean: 4.2 },
+            recorded: ReplayTimes { elapsed_s: 10.0, response_ms_mean: 5.0, wait_ms_mean: 4.0 },
+            replayed: ReplayTimes { elapsed_s: elapsed, response_ms_mean: 5.0, wait_ms_mean: 4.2 },
             elapsed_error_percent: 10.0 * elapsed - 100.0,
             wait_error_percent: 5.0,
         };

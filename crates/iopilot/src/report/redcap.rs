@@ -151,7 +151,7 @@ fn shares(redcap: &RedcapReport) -> String {
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_redcap::{Counters, Geometry};
+    use iopilot_redcap::{CacheCounters, CacheGeometry};
     use iopilot_sim::{CheckReport, DiskView, StateChange};
 
     fn cached() -> Comparison {
@@ -163,14 +163,14 @@ mod tests {
             without_cache_ms: 20.0,
             active,
             off_percent: 0.0,
-            geometry: Geometry::default(),
+            geometry: CacheGeometry::default(),
         };
         comparison.runs[1].scheduler = "cfq + 64x128k,algorithm=<v2>".to_owned();
         comparison.runs[1].redcap = Some(RedcapReport {
             settings: "64x128k,algorithm=v2".to_owned(),
             off_percent: 25.0,
-            geometry: Geometry::default(),
-            counters: Counters {
+            geometry: CacheGeometry::default(),
+            counters: CacheCounters {
                 reads: 1000,
                 inactive_reads: 250,
                 hits: 700,
@@ -181,7 +181,7 @@ mod tests {
                 prefetched_blocks: 1550,
                 used_blocks: 740,
                 dropped_blocks: 10,
-                ..Counters::default()
+                ..CacheCounters::default()
             },
             state: vec![
                 StateChange { time_s: 0.0, active: true },
@@ -218,7 +218,7 @@ mod tests {
         let mut comparison = cached();
         let redcap = comparison.runs[1].redcap.as_mut().unwrap();
         redcap.checks.clear();
-        redcap.counters = Counters::default();
+        redcap.counters = CacheCounters::default();
         let page = caches(&comparison).unwrap();
         assert!(!page.contains("NaN") && !page.contains("inf") && !page.contains("cost with"), "{page}");
     }

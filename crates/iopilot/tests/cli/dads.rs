@@ -150,5 +150,8 @@ fn trials_have_the_cache_that_the_disk_has() {
     let never = run("--redcap 64x128k,algorithm=never");
     assert!((cost(&never) / cost(&plain) - 1.0).abs() < 0.05, "{} against {} s", cost(&never), cost(&plain));
     let e = s.refused(&format!("{replay} --redcap 64x128k"));
-    assert!(e.contains("redcap: algorithm: got rig, expected an algorithm that decides by itself, such as v2"), "{e}");
+    assert!(
+        e.contains("redcap: algorithm: got adaptive, expected an algorithm that decides by itself, such as v2"),
+        "{e}"
+    );
 }

@@ -157,7 +157,7 @@ fn a_virtual_disk_tells_whether_a_cache_pays() {
     // As printed, equation 3.3 divides by the prefetched blocks, too.
     let compared = json(
         &s,
-        "compare random.csv --disk wd1200bb --scheduler cfq --redcap off,512x128k,algorithm=vd-literal,512x128k,algorithm=vd --replays 1 --json",
+        "compare random.csv --disk wd1200bb --scheduler cfq --redcap off,512x128k,algorithm=vd-all-blocks,512x128k,algorithm=vd --replays 1 --json",
     );
     let seconds = |run: usize| compared["runs"][run]["elapsed_s"].as_f64().unwrap();
     let literal = &compared["runs"][1]["redcap"];

@@ -116,7 +116,7 @@ fn data_are_kept_whatever_happens() {
     }
     let mounted = caches.sandbox().path().join("mounted");
     fs::create_dir(&mounted).unwrap();
-    for (n, options) in ["--algorithm v2", "--algorithm rig --disk hd-500-16"].into_iter().enumerate() {
+    for (n, options) in ["--algorithm v2", "--algorithm adaptive --disk hd-500-16"].into_iter().enumerate() {
         let options = if n == 1 { options.to_owned() } else { format!("--learned learned.toml {options}") };
         let line = format!("attach {} --json --size 2M --segment 32K {options}", caches.lower);
         let cached: Value = serde_json::from_str(&caches.ok(&line)).unwrap();
@@ -234,8 +234,8 @@ fn what_cannot_be_cached_is_refused_in_a_line() {
     assert!(line.contains("--size: got 102400, expected a multiple of the segment's 131072 bytes"), "{line}");
     let line = refused(&format!("attach {lower} --segment 48K"));
     assert!(line.contains("--segment: got 49152, expected 32K, 64K, 128K or 256K"), "{line}");
-    let line = refused(&format!("attach {lower} --algorithm rigg"));
-    assert!(line.contains("did you mean `rig`?"), "{line}");
+    let line = refused(&format!("attach {lower} --algorithm adaptiv"));
+    assert!(line.contains("did you mean `adaptive`?"), "{line}");
     let line = refused(&format!("attach {lower} --disk x25-m"));
     assert!(line.contains("x25-m"), "{line}");
     let line = refused("status nothing");

@@ -2,7 +2,7 @@
 
 use super::CacheBody;
 use iopilot_block::{InputError, Nanos};
-use iopilot_redcap::Geometry;
+use iopilot_redcap::CacheGeometry;
 
 impl CacheBody {
     /// Sectors of a segment, as it is now.
@@ -14,7 +14,7 @@ impl CacheBody {
     ///
     /// # Errors
     /// Where they are out of range, or more than there is memory for.
-    pub(in crate::redcap) fn set_geometry(&mut self, geometry: Geometry, now: Nanos) -> Result<(), InputError> {
+    pub(in crate::redcap) fn set_geometry(&mut self, geometry: CacheGeometry, now: Nanos) -> Result<(), InputError> {
         if geometry.bytes() > self.frames.most_bytes() {
             let expected = format!("at most the {} bytes that were set aside", self.frames.most_bytes());
             return Err(InputError::new("redcap: geometry", geometry.to_string(), expected));
@@ -37,7 +37,7 @@ impl CacheBody {
     }
 
     /// The segments in use.
-    pub(in crate::redcap) const fn geometry(&self) -> Geometry {
+    pub(in crate::redcap) const fn geometry(&self) -> CacheGeometry {
         self.geometry
     }
 

@@ -3,7 +3,7 @@
 use super::{CacheBody, InFlight};
 use crate::redcap::ring::Transfer;
 use iopilot_block::{Arrival, Nanos, Op, PriorityClass, SECTOR_BYTES};
-use iopilot_redcap::{Part, Role};
+use iopilot_redcap::{RequestPart, Role};
 use std::io;
 
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -14,7 +14,7 @@ impl CacheBody {
     ///
     /// # Errors
     /// Where the part is no read that a process waits for, or cannot be sent.
-    pub(super) fn read_alone(&mut self, part: Part, now: Nanos) -> io::Result<()> {
+    pub(super) fn read_alone(&mut self, part: RequestPart, now: Nanos) -> io::Result<()> {
         // After a failed combined read, the policy itself sends the requested part alone.
         if part.op != Op::Read || matches!(part.role, Role::Prefetch | Role::Combined) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -29,7 +29,7 @@ impl CacheBody {
         Ok(())
     }
 
-    pub(super) fn send(&mut self, part: Part, now: Nanos) -> io::Result<()> {
+    pub(super) fn send(&mut self, part: RequestPart, now: Nanos) -> io::Result<()> {
         let index = part.id.index();
         if index >= self.parts.len() {
             self.parts.resize(index + 1, None);
@@ -59,7 +59,7 @@ impl CacheBody {
     }
 
     /// Fills in the places of a part's data. Returns the number of pieces.
-    fn place(&mut self, part: &Part) -> io::Result<u32> {
+    fn place(&mut self, part: &RequestPart) -> io::Result<u32> {
         if !part.op.transfers() {
             return Ok(0);
         }

@@ -4,9 +4,9 @@ use super::*;
 use crate::block_server::Buffers;
 use crate::redcap::frames::Frames;
 use iopilot_block::Op;
-use iopilot_redcap::{Geometry, Redcap, RedcapSpec};
+use iopilot_redcap::{CacheGeometry, Redcap, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RedcapVirtualDisk, RunConfig};
+use iopilot_sim::{RedcapReferenceDisk, RunConfig};
 use iopilot_testing::skipped;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -43,9 +43,9 @@ impl Bench {
         let spec = RedcapSpec::parse(settings).unwrap();
         let frames = Frames::new(spec.geometry.segments, 32768, spec.most_bytes() as usize).unwrap();
         let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
-        let simulated_disk = || RedcapVirtualDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
-        let simulated_disk = spec.algorithm.needs_virtual_disk().then(simulated_disk);
-        let cache = Redcap::with_virtual_disk(&spec, SIZE / 512, simulated_disk).unwrap();
+        let simulated_disk = || RedcapReferenceDisk::new(&scheduler, SIZE / 512, &RunConfig::default()).unwrap();
+        let simulated_disk = spec.algorithm.needs_reference_disk().then(simulated_disk);
+        let cache = Redcap::with_reference_disk(&spec, SIZE / 512, simulated_disk).unwrap();
         let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), 64);
         let lower = LowerDisk {
             file: Mutex::new(Some(file)),
@@ -150,7 +150,7 @@ fn soak(settings: &str, batches: u32) {
             bench.disk.with(|body| body.set_limit(u64::from(1 + batch / 64 % 8) * 32768));
         }
         if resizes && batch % 16 == 3 {
-            let geometry = Geometry { segments: 1 + batch / 16 % 12, segment_blocks: 8 << (batch / 192 % 3) };
+            let geometry = CacheGeometry { segments: 1 + batch / 16 % 12, segment_blocks: 8 << (batch / 192 % 3) };
             let result = bench.disk.with(|body| body.set_geometry(geometry, now()));
             assert_eq!(result.is_ok(), geometry.bytes() <= 1 << 20, "{geometry}");
         }

@@ -176,7 +176,7 @@ mod tests {
         let distribution = json!({"mean": 1.5, "p50": 1.0, "p95": 2.0, "p99": 3.0, "max": 4.0});
         let attachment: RedcapAttachment = serde_json::from_value(json!({
             "device": "/dev/loop7", "name": "redcap0", "disk": "/dev/sdb", "size": 1 << 30, "settings": "512x128k",
-            "algorithm": "rig", "cache": 1 << 26, "depth": 128, "scheduler": "none", "pid": 1, "served": true,
+            "algorithm": "adaptive", "cache": 1 << 26, "depth": 128, "scheduler": "none", "pid": 1, "served": true,
         }))
         .unwrap();
         let mut status: RedcapStatus = serde_json::from_value(json!({
@@ -185,7 +185,7 @@ mod tests {
                 "write_ms": distribution, "in_flight": 0},
             "disk": {"requests": counts, "bytes": counts, "errors": counts, "prefetches": 0, "given_up": 0,
                 "in_flight": 0},
-            "cache": serde_json::to_value(iopilot_redcap::Counters::default()).unwrap(),
+            "cache": serde_json::to_value(iopilot_redcap::CacheCounters::default()).unwrap(),
             "memory": {"cap": 100, "limit": 100, "used": 50, "segments": 3, "locked": true, "shrinks": 0,
                 "shrinks_under_pressure": true},
             "warm": {"read": 1, "left": 2, "kept": 3},

@@ -1,41 +1,42 @@
-//! [`RedcapVirtualDisk`]: the virtual disk of the REDCAP algorithms `vd` and `vd-literal` (GF 3.2), in virtual time.
+//! [`RedcapReferenceDisk`]: the reference disk of the REDCAP algorithms `vd` and `vd-all-blocks` (GF 3.2), in virtual time.
 //!
-//! It is a block layer with a scheduler of the same kind as the real disk's, above a disk that answers from two tables. The
-//! tables learn from each request that the real disk has served. [`WaitingQueue`] has the dependencies of the requests.
+//! It is a block layer with a scheduler of the same kind as the real disk's, above a disk whose times come from two tables. The
+//! tables learn from each request that the real disk serves. [`WaitingQueue`] keeps the dependencies of the requests.
 
-use crate::block_config::{BlockConfig, Queue};
+use crate::block_config::{BlockConfig, ResolvedQueue};
 use crate::cpu_overheads::CpuOverheads;
 use crate::cpu_timing::FixedCosts;
-use crate::engine::Engine;
+use crate::engine::SimulationEngine;
 use crate::error::SimError;
+use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
-use crate::run::{RunConfig, built};
+use crate::run_config::RunConfig;
 use crate::waiting_queue::WaitingQueue;
 use iopilot_block::{Flags, InputError, Lba, Nanos, Op, ProcessId, RequestId, Sectors};
 use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TableShape, TimeTables};
 use iopilot_device::{Device, DeviceRequest};
-use iopilot_redcap::{Virtual, VirtualDisk, VirtualDone};
-use iopilot_sched::{AnyScheduler, SchedulerSpec};
+use iopilot_redcap::{NoReferenceDisk, ReferenceCompletion, ReferenceDisk, ReferenceRequest};
+use iopilot_sched::SchedulerSpec;
 
-/// Samples that a cell of the tables keeps (GF 3.5.2).
+/// The number of samples that a cell of the tables keeps (GF 3.5.2).
 const SAMPLES: u32 = 64;
 
-type VirtualEngine = Engine<WaitingQueue, TableDisk, FixedCosts>;
+type ReferenceEngine = SimulationEngine<WaitingQueue, TableDisk, FixedCosts, NoReferenceDisk>;
 
-/// A virtual disk beside a real one: a live one, or one that is simulated.
+/// A reference disk beside a real one, which is a live disk or a simulated one.
 #[derive(Clone)]
-pub struct RedcapVirtualDisk {
-    engine: Box<VirtualEngine>,
-    /// The same before its first request.
-    pristine: Box<VirtualEngine>,
-    /// Requests with which a queue is congested.
+pub struct RedcapReferenceDisk {
+    engine: Box<ReferenceEngine>,
+    /// The engine before its first request.
+    pristine: Box<ReferenceEngine>,
+    /// The queue length from which on a queue is congested.
     threshold: usize,
     congested: bool,
-    /// What the real disk serves; it may grow by what was merged into it.
+    /// The last request of the real disk, which the tables have not learnt yet: parts that were merged into it may follow.
     service: Option<Service>,
-    /// Where the request ended that the real disk served before that one, and when.
+    /// The end of the last request that the tables have learnt, as a place and a time.
     learnt_end: (Lba, Nanos),
-    /// Where the last one ended whose time was asked for.
+    /// The end of the last request whose time was asked for.
     asked_end: Lba,
 }
 
@@ -46,19 +47,19 @@ struct Service {
     from: u64,
     to: u64,
     dispatched: Nanos,
-    /// When the disk was done with the one before.
+    /// When the disk began with it: after the completion of the previous one.
     began: Nanos,
     completed: Nanos,
 }
 
-impl RedcapVirtualDisk {
-    /// A disk of `capacity` sectors under `scheduler`. What is known of its times is in `config`.
+impl RedcapReferenceDisk {
+    /// A disk of `capacity` sectors under `scheduler`. `config` has the tables of its times, if there are any.
     ///
     /// # Errors
-    /// Where the disk is too large for tables, or the scheduler asks where the arm is.
+    /// If the disk is too large for tables, or the scheduler needs the position of the arm.
     pub fn new(scheduler: &SchedulerSpec, capacity: u64, config: &RunConfig) -> Result<Self, SimError> {
         if capacity > TableShape::LARGEST {
-            let expected = format!("at most {} for an algorithm with a virtual disk", TableShape::LARGEST);
+            let expected = format!("at most {} for an algorithm with a reference disk", TableShape::LARGEST);
             return Err(InputError::new("sectors of the disk", capacity.to_string(), expected).into());
         }
         let tables = match &config.tables {
@@ -73,11 +74,11 @@ impl RedcapVirtualDisk {
         };
         let disk = TableDisk::new(TableModel { tables, cache: SimulatedCacheModel::NONE, queue_depth: 1 });
         let config = Self::config(config);
-        let (queue, scheduler) = built(&disk, scheduler, &config)?;
+        let (queue, scheduler) = config.scheduler_for(scheduler, &disk)?;
         let cpus = FixedCosts::new(&config.host, disk.hardware_queues(), config.seed);
         let threshold = threshold(&queue);
         let recorder = Recorder::new(false, false);
-        let engine = Box::new(Engine::new(WaitingQueue::default(), queue, scheduler, disk, cpus, recorder));
+        let engine = Box::new(SimulationEngine::new(WaitingQueue::default(), queue, scheduler, disk, cpus, recorder));
         Ok(Self {
             pristine: engine.clone(),
             engine,
@@ -89,8 +90,8 @@ impl RedcapVirtualDisk {
         })
     }
 
-    /// The settings of the virtual disk beside a real one with the settings `real`: its CPUs take no time, and the disk serves
-    /// one request at a time.
+    /// The settings of a reference disk beside a real one with the settings `real`. Its CPUs take no time, and it serves one
+    /// request at a time.
     fn config(real: &RunConfig) -> RunConfig {
         RunConfig {
             block: BlockConfig { queue_depth: Some(1), nr_hw_queues: Some(1), ..real.block.clone() },
@@ -109,18 +110,8 @@ impl RedcapVirtualDisk {
         }
     }
 
-    /// The scheduler of the real disk was changed.
-    pub(crate) fn set_scheduler(&mut self, scheduler: &SchedulerSpec, real: &RunConfig) -> Result<(), SimError> {
-        let (queue, scheduler): (Queue, AnyScheduler) = built(&self.engine.device, scheduler, &Self::config(real))?;
-        self.threshold = threshold(&queue);
-        self.pristine.switch(queue, scheduler.clone(), 0, Nanos::ZERO);
-        let now = self.engine.now;
-        self.engine.switch(queue, scheduler, 0, now);
-        Ok(())
-    }
-
-    /// The real disk was sent this at `dispatched` and completed it at `now`; what was merged into one request follows one
-    /// another. Returns when the disk began with it.
+    /// The real disk was sent a request at `dispatched` and completed it at `now`. The parts of a merged request come one after
+    /// the other. Returns when the disk began with the request.
     pub fn learn(&mut self, op: Op, (lba, sectors): (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
         let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
         if let Some(last) = &mut self.service {
@@ -131,13 +122,13 @@ impl RedcapVirtualDisk {
             }
         }
         self.learn_last();
-        // A disk with a queue serves one request after the other.
+        // A disk with a queue serves one request at a time.
         let began = dispatched.max(self.learnt_end.1).min(now);
         self.service = Some(Service { op, from, to, dispatched, began, completed: now });
         began
     }
 
-    /// Empties the waiting queue where a queue is too long.
+    /// If a queue is too long, notes the congestion and empties the waiting queue.
     fn notice_congestion(&mut self, now: Nanos) {
         if self.engine.source.waiting() > self.threshold || self.engine.outstanding() >= self.threshold {
             self.congested = true;
@@ -154,25 +145,38 @@ impl RedcapVirtualDisk {
         self.learnt_end = (end, completed);
         self.asked_end = end;
     }
+}
 
-    /// A task has started another.
-    pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId) {
+impl LearningDisk for RedcapReferenceDisk {
+    fn learn(&mut self, op: Op, extent: (Lba, Sectors), dispatched: Nanos, now: Nanos) -> Nanos {
+        Self::learn(self, op, extent, dispatched, now)
+    }
+
+    fn started(&mut self, process: ProcessId, parent: ProcessId) {
         self.engine.source.started(process, parent);
     }
 
-    /// A task has exited, at `now`, to which the disk was advanced.
-    pub(crate) fn exited(&mut self, process: ProcessId, now: Nanos) {
+    fn exited(&mut self, process: ProcessId, now: Nanos) {
         self.engine.source.exited(process, now);
+    }
+
+    fn set_scheduler(&mut self, scheduler: &SchedulerSpec, real: &RunConfig) -> Result<(), SimError> {
+        let (queue, scheduler) = Self::config(real).scheduler_for(scheduler, &self.engine.device)?;
+        self.threshold = threshold(&queue);
+        self.pristine.switch(queue, scheduler.clone(), 0, Nanos::ZERO);
+        let now = self.engine.now;
+        self.engine.switch(queue, scheduler, 0, now);
+        Ok(())
     }
 }
 
 /// `queue_congestion_on_threshold`: seven eighths of the queue (GF 3.2.6).
-fn threshold(queue: &Queue) -> usize {
+fn threshold(queue: &ResolvedQueue) -> usize {
     (queue.nr_requests - queue.nr_requests / 8) as usize
 }
 
-impl VirtualDisk for RedcapVirtualDisk {
-    fn submit(&mut self, request: Virtual, now: Nanos) {
+impl ReferenceDisk for RedcapReferenceDisk {
+    fn submit(&mut self, request: ReferenceRequest, now: Nanos) {
         self.notice_congestion(now);
         if !self.congested {
             self.engine.source.submit(request, now);
@@ -181,15 +185,15 @@ impl VirtualDisk for RedcapVirtualDisk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        // At least once more, to end the congestion.
+        // A congested disk needs another call, which ends the congestion.
         self.engine.next_time().or(self.congested.then_some(self.engine.now))
     }
 
-    fn advance(&mut self, now: Nanos, out: &mut Vec<VirtualDone>) {
+    fn advance(&mut self, now: Nanos, out: &mut Vec<ReferenceCompletion>) {
         let ran = self.engine.run_until(now);
-        debug_assert!(ran.is_ok(), "the virtual disk is stuck");
+        debug_assert!(ran.is_ok(), "the reference disk is stuck");
         if ran.is_err() {
-            // A scheduler that keeps a request for ever: there is nothing to compare with any more.
+            // The scheduler never dispatches a request, so that nothing can be compared any more.
             self.congested = true;
             return;
         }
@@ -223,17 +227,17 @@ mod tests {
 
     const CAPACITY: u64 = 1 << 24;
 
-    fn disk(scheduler: &str) -> RedcapVirtualDisk {
+    fn disk(scheduler: &str) -> RedcapReferenceDisk {
         let mut tables = TimeTables::new(TableForm::Two, CAPACITY, 4);
         for (distance, us) in [(0, 100), (8_000, 5_000)] {
             let from = Lba(1_000_000 + distance);
             tables.observe(&TableLookup::new(Op::Read, from, Sectors(8), Lba(1_000_000)), Nanos::from_micros(us));
         }
         let config = RunConfig { tables: Some(tables.into()), rotational: true, ..RunConfig::default() };
-        RedcapVirtualDisk::new(&SchedulerSpec::parse(scheduler).unwrap(), CAPACITY, &config).unwrap()
+        RedcapReferenceDisk::new(&SchedulerSpec::parse(scheduler).unwrap(), CAPACITY, &config).unwrap()
     }
 
-    fn read(id: u64, process: u32, lba: u64) -> Virtual {
+    fn read(id: u64, process: u32, lba: u64) -> ReferenceRequest {
         let request = Arrival {
             handle: SourceHandle(id),
             op: Op::Read,
@@ -245,17 +249,17 @@ mod tests {
             criticality: Criticality::TimeCritical,
             cpu: 0,
         };
-        Virtual { request, copy: None }
+        ReferenceRequest { request, copy: None }
     }
 
-    fn served(disk: &mut RedcapVirtualDisk, until: Nanos) -> Vec<(u64, u64)> {
+    fn served(disk: &mut RedcapReferenceDisk, until: Nanos) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         disk.advance(until, &mut out);
         out.iter().map(|done| (done.handle.0, done.wait_and_service.0 / 1000)).collect()
     }
 
     #[test]
-    fn its_scheduler_sorts_what_waits_for_nothing() {
+    fn requests_that_wait_for_nothing_go_through_the_scheduler() {
         let mut d = disk("noop");
         for (id, lba) in [(1, 0), (2, 8_008), (3, 16_016)] {
             d.submit(read(id, id as u32, lba), Nanos::ZERO);
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn its_tables_learn_from_what_the_disk_has_served_as_it_was_merged() {
+    fn the_tables_learn_from_the_disks_merged_requests() {
         let us = Nanos::from_micros;
         let mut d = disk("noop");
         assert_eq!(d.learn(Op::Read, (Lba(0), Sectors(8)), us(0), us(300)), us(0));
@@ -287,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_queue_is_congestion_until_it_is_short_again() {
+    fn the_disk_is_congested_while_a_queue_is_long() {
         let mut d = disk("cfq");
         for id in 0..200 {
             d.submit(read(id, 1, (id * 1_000_003) % CAPACITY / 8 * 8), Nanos::ZERO);
@@ -308,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_disk_serves_nothing_of_before_and_knows_what_it_knew() {
+    fn a_cleared_disk_drops_its_requests_and_keeps_its_tables() {
         let mut d = disk("as");
         for id in 0..5 {
             d.submit(read(id, id as u32, id * 80_000), Nanos::ZERO);

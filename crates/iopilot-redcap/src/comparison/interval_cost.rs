@@ -1,20 +1,20 @@
-//! [`Side`]: what the reads of one interval cost in one world.
+//! [`IntervalCost`]: the cost of the reads of one interval on one side of the comparison.
 
 use crate::Ratio;
 use crate::sums::scaled;
 use iopilot_block::Nanos;
 
-/// The reads of one interval in one world.
+/// The reads of one interval on one side of the comparison: the real disk, or the reference disk.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Side {
+pub(super) struct IntervalCost {
     pub(super) reads: u32,
     time: Nanos,
     blocks: u64,
-    /// Sum of the time by blocks of each read, in 1/256 ns.
+    /// The sum over all reads of time divided by blocks, in 1/256 ns.
     ratios: u64,
 }
 
-impl Side {
+impl IntervalCost {
     pub(super) fn add(&mut self, time: Nanos, blocks: u64) {
         let blocks = blocks.max(1);
         self.reads += 1;
@@ -23,7 +23,7 @@ impl Side {
         self.ratios += scaled(time, 256, blocks).0;
     }
 
-    /// The cost as a fraction, and the time of a block that this is. There are reads.
+    /// The cost as a fraction, and as the time of one block. There must be at least one read.
     pub(super) fn cost(&self, ratio: Ratio) -> (u64, u64, Nanos) {
         match ratio {
             Ratio::Sums => (self.time.0, self.blocks, Nanos(self.time.0 / self.blocks)),
