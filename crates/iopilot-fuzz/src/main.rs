@@ -6,7 +6,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use iopilot_fuzz::{TARGETS, Target, seeds, target};
+use iopilot_fuzz::{FuzzTarget, TARGETS, seeds, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ struct Options {
 }
 
 impl Options {
-    fn chosen(&self) -> Result<Vec<&'static Target>> {
+    fn chosen(&self) -> Result<Vec<&'static FuzzTarget>> {
         if self.targets.is_empty() {
             return Ok(TARGETS.iter().collect());
         }
@@ -55,7 +55,7 @@ impl Options {
         self.targets.iter().map(find).collect()
     }
 
-    fn only(&self) -> Result<&'static Target> {
+    fn only(&self) -> Result<&'static FuzzTarget> {
         match self.chosen()?[..] {
             [one] => Ok(one),
             _ => bail!("expected one target"),
@@ -87,7 +87,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_corpus(folder: &Path, targets: &[&Target]) -> Result<()> {
+fn write_corpus(folder: &Path, targets: &[&FuzzTarget]) -> Result<()> {
     for target in targets {
         let folder = folder.join(target.cargo_fuzz_name());
         fs::create_dir_all(&folder)?;

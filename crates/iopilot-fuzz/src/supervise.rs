@@ -3,7 +3,7 @@
 use crate::Options;
 use crate::worker::{current, hash};
 use anyhow::{Context, Result};
-use iopilot_fuzz::Target;
+use iopilot_fuzz::FuzzTarget;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Fuzzes `targets`, one a CPU at a time; how many of them have a fault.
-pub(crate) fn run(options: &Options, targets: &[&'static Target]) -> Result<usize> {
+pub(crate) fn run(options: &Options, targets: &[&'static FuzzTarget]) -> Result<usize> {
     let out = match &options.out {
         Some(out) => out.clone(),
         None => default_out()?,
@@ -46,7 +46,7 @@ fn default_out() -> Result<PathBuf> {
 }
 
 /// Fuzzes one target; false where it has a fault.
-fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
+fn fuzz(options: &Options, target: &FuzzTarget, out: &Path) -> Result<bool> {
     let name = target.name;
     let input = out.join(format!("{name}.current"));
     let log = out.join(format!("{name}.log"));

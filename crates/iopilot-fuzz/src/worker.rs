@@ -2,7 +2,7 @@
 
 use crate::Options;
 use anyhow::{Context, Result};
-use iopilot_fuzz::{Mutator, Target, seeds};
+use iopilot_fuzz::{FuzzTarget, Mutator, seeds};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ const MEMORY: u64 = 4 << 30;
 const HEADER: usize = 16;
 
 /// Tries inputs until there were enough, writing each to `current` first.
-pub(crate) fn run(options: &Options, target: &Target, current: &Path) -> Result<()> {
+pub(crate) fn run(options: &Options, target: &FuzzTarget, current: &Path) -> Result<()> {
     setrlimit(Resource::As, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) }).context("limiting memory")?;
     let file = File::create(current).with_context(|| current.display().to_string())?;
     let end = Instant::now() + Duration::from_secs(options.seconds);

@@ -44,7 +44,7 @@ pub use think_times::Stall;
 use crate::TraceRecord;
 use dependencies::Marks;
 use iopilot_block::Nanos;
-use processes::Processes;
+use processes::TraceProcesses;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use thiserror::Error;
@@ -141,7 +141,7 @@ pub fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
 /// O(n log w) where processes keep w requests in flight; about 25 bytes a request.
 pub fn infer(records: &[TraceRecord], options: &InferOptions) -> Result<Dependencies, NotInferable> {
     can_infer(records)?;
-    let processes = Processes::of(records);
+    let processes = TraceProcesses::of(records);
     let marks = blocking::marks(records, &processes, options.read_ahead);
     let cross_process = if options.families { families::dependencies(records, &processes, &marks) } else { Vec::new() };
     let mut deps = Dependencies::new(processes, marks, cross_process);

@@ -1,6 +1,6 @@
 //! [`LineWriter`]: the writer of every format with one request a line, and [`PackedText`], which it writes to.
 
-use crate::metadata::Names;
+use crate::metadata::StoredMetadata;
 use crate::writer::RecordWriter;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;
@@ -34,11 +34,11 @@ impl LineWriter {
 }
 
 impl RecordWriter for LineWriter {
-    fn write(&mut self, record: &TraceRecord, _: &Names) -> io::Result<()> {
+    fn write(&mut self, record: &TraceRecord, _: &StoredMetadata) -> io::Result<()> {
         (self.line)(record, self.out.as_write())
     }
 
-    fn finish(self: Box<Self>, _: &Names) -> io::Result<BufWriter<File>> {
+    fn finish(self: Box<Self>, _: &StoredMetadata) -> io::Result<BufWriter<File>> {
         self.out.finish()
     }
 }

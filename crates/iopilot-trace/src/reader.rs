@@ -3,11 +3,11 @@
 use crate::format::detect::Recognised;
 use crate::format::disksim_validate::ThinkTime;
 use crate::format::named_columns::ColumnLayout;
-use crate::format::spec::{FileSet, Input};
+use crate::format::spec::{FileSet, FormatInput};
 use crate::format::{self, Format};
 use crate::metadata::{ReadNotes, TraceMetadata};
 use crate::reorder::Reorder;
-use crate::source::{Progress, Source};
+use crate::source::{ByteSource, ReadProgress};
 use crate::{RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub struct TraceReader {
     records: Box<dyn Records>,
     metadata: TraceMetadata,
     reorder: Reorder,
-    progress: Progress,
+    progress: ReadProgress,
     device: Option<u32>,
     capacity: Option<u64>,
     base: Option<Nanos>,
@@ -88,7 +88,7 @@ impl TraceReader {
         if path == Path::new(STANDARD_INPUT) {
             return Self::from_reader("standard input", std::io::stdin(), options);
         }
-        let mut progress = Progress::default();
+        let mut progress = ReadProgress::default();
         if let Some((format, file_set, files)) = file_set(path, options.format)? {
             if options.format.is_some_and(|asked| asked != format) {
                 let expected = format!("a file in format {}", options.format.map_or("", Format::name));
@@ -99,7 +99,7 @@ impl TraceReader {
             let records = (file_set.open)(&files, &mut progress, options)?;
             return Ok(Self::with(format, records, progress, TraceMetadata::default(), options));
         }
-        let source = Source::open(path, &mut progress)?;
+        let source = ByteSource::open(path, &mut progress)?;
         Self::from_source(source, Some(path), progress, options)
     }
 
@@ -110,22 +110,22 @@ impl TraceReader {
         input: impl Read + Send + 'static,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
-        let progress = Progress::default();
-        let source = Source::new(name, input, &progress)?;
+        let progress = ReadProgress::default();
+        let source = ByteSource::new(name, input, &progress)?;
         Self::from_source(source, None, progress, options)
     }
 
     fn from_source(
-        source: Source,
+        source: ByteSource,
         path: Option<&Path>,
-        mut progress: Progress,
+        mut progress: ReadProgress,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
         let (head, source) = source.peek_text()?;
         let Recognised { format, remark } = choose(&source.name, &head, options)?;
         let mut metadata = TraceMetadata::default();
         metadata.notes.remarks.extend(remark);
-        let input = Input { source, path, progress: &mut progress, metadata: &mut metadata, options };
+        let input = FormatInput { source, path, progress: &mut progress, metadata: &mut metadata, options };
         let records = (format.spec().open)(input)?;
         Ok(Self::with(format, records, progress, metadata, options))
     }
@@ -133,7 +133,7 @@ impl TraceReader {
     fn with(
         format: Format,
         records: Box<dyn Records>,
-        progress: Progress,
+        progress: ReadProgress,
         metadata: TraceMetadata,
         options: &ReadOptions,
     ) -> Self {
@@ -308,6 +308,6 @@ pub fn detect(path: &Path) -> Result<Format, TraceError> {
     if let Some((format, ..)) = file_set(path, None)? {
         return Ok(format);
     }
-    let (head, source) = Source::open(path, &mut Progress::default())?.peek_text()?;
+    let (head, source) = ByteSource::open(path, &mut ReadProgress::default())?.peek_text()?;
     choose(&source.name, &head, &ReadOptions::default()).map(|found| found.format)
 }

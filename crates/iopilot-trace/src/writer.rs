@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 use crate::format::spec::Writing;
-use crate::metadata::Names;
+use crate::metadata::StoredMetadata;
 use crate::{Destination, RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub struct TraceWriter {
     path: PathBuf,
     destination: Destination,
     records: Box<dyn RecordWriter>,
-    names: Names,
+    names: StoredMetadata,
     last: Nanos,
     /// Records written.
     written: u64,
@@ -27,10 +27,10 @@ pub struct TraceWriter {
 /// One format's writer.
 pub(crate) trait RecordWriter: Send {
     /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
-    fn write(&mut self, record: &TraceRecord, names: &Names) -> io::Result<()>;
+    fn write(&mut self, record: &TraceRecord, names: &StoredMetadata) -> io::Result<()>;
 
     /// Writes what is left, and hands back the file.
-    fn finish(self: Box<Self>, names: &Names) -> io::Result<BufWriter<File>>;
+    fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>>;
 }
 
 impl TraceWriter {
@@ -43,7 +43,7 @@ impl TraceWriter {
         let (destination, file) = Destination::create(path).map_err(|e| TraceError::io(path, e))?;
         let file = BufWriter::with_capacity(128 << 10, file);
         let records = (writing.create)(path, file)?;
-        let (path, names) = (path.to_owned(), Names::default());
+        let (path, names) = (path.to_owned(), StoredMetadata::default());
         Ok(Self { writing, path, destination, records, names, last: Nanos::ZERO, written: 0, skipped: 0 })
     }
 

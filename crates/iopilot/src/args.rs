@@ -10,14 +10,18 @@ mod redcap;
 mod trace;
 mod vdisk;
 
-pub(crate) use dads::{Dads, DadsExplain, DadsReplay, DadsRestore, DadsRun, DadsStatus, Policy};
-pub(crate) use disk::{Calibrate, Disk, DiskProbe, DiskTrain, DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
-pub(crate) use disksim::{Disksim, DisksimRun};
-pub(crate) use experiment::{Experiment, ExperimentRun};
-pub(crate) use machine::{Machine, MachineProbe};
-pub(crate) use redcap::{Redcap, RedcapAttach};
-pub(crate) use trace::{Convert, Record, Stat, Trace};
-pub(crate) use vdisk::{Vdisk, VdiskAttach};
+pub(crate) use dads::{
+    DadsCommand, DadsExplainArgs, DadsReplayArgs, DadsRestoreArgs, DadsRunArgs, DadsStatusArgs, PolicyArg,
+};
+pub(crate) use disk::{
+    CalibrateArgs, DiskCommand, DiskProbeArgs, DiskTrainArgs, DiskValidateArgs, ThinkPlace, ValidateClock, ValidatePart,
+};
+pub(crate) use disksim::{DisksimCommand, DisksimRunArgs};
+pub(crate) use experiment::{ExperimentCommand, ExperimentRunArgs};
+pub(crate) use machine::{MachineCommand, MachineProbeArgs};
+pub(crate) use redcap::{RedcapAttachArgs, RedcapCommand};
+pub(crate) use trace::{ConvertArgs, RecordArgs, StatArgs, TraceCommand};
+pub(crate) use vdisk::{VdiskAttachArgs, VdiskCommand};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use iopilot_block::InputError;
@@ -25,7 +29,7 @@ use iopilot_sched::KERNEL_DEFAULT;
 use iopilot_sim::WarmUp;
 use iopilot_trace::ColumnLayout;
 use serde::Deserialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Simulate real traffic under every I/O scheduler, and say which is best.
 ///
@@ -36,9 +40,9 @@ use std::path::PathBuf;
 #[command(name = "iopilot", version, max_term_width = 100, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const EXIT_CODES: &str =
@@ -46,7 +50,7 @@ const EXIT_CODES: &str =
 
 /// Options of every command.
 #[derive(Debug, Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalArgs {
     /// Print nothing but the result: no progress, no notes on standard error.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
@@ -60,42 +64,42 @@ pub(crate) struct Global {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Compare schedulers on a recorded workload that comes with iopilot, and write a report.
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Run a workload under several schedulers and say which is best.
     #[command(after_help = COMPARE_EXAMPLES)]
-    Compare(Compare),
+    Compare(CompareArgs),
     /// Run a workload and show everything about each run.
     #[command(after_help = SIMULATE_EXAMPLES)]
-    Simulate(Simulate),
+    Simulate(SimulateArgs),
     /// The autopilot: changes the scheduler to the one that is best for the traffic of the last seconds.
     #[command(subcommand)]
-    Dads(Dads),
+    Dads(DadsCommand),
     /// The catalogue of disks.
     #[command(subcommand)]
-    Disk(Disk),
+    Disk(DiskCommand),
     /// DiskSim configurations, as they are.
     #[command(subcommand)]
-    Disksim(Disksim),
+    Disksim(DisksimCommand),
     /// This machine as a machine file: what its CPUs add to a request, and how the queue of a disk is set.
     #[command(subcommand)]
-    Machine(Machine),
+    Machine(MachineCommand),
     /// Cached disks: a cache in RAM over a disk, which prefetches in disk order while that pays.
     #[command(subcommand)]
-    Redcap(Redcap),
+    Redcap(RedcapCommand),
     /// The I/O schedulers and their tunables.
     #[command(subcommand)]
-    Scheduler(Scheduler),
+    Scheduler(SchedulerCommand),
     /// Tables, figures and claims of the literature, reproduced.
     #[command(subcommand)]
-    Experiment(Experiment),
+    Experiment(ExperimentCommand),
     /// Describe, convert and record traces.
     #[command(subcommand)]
-    Trace(Trace),
+    Trace(TraceCommand),
     /// Virtual disks: block devices that take the time of a model, on data that are stored.
     #[command(subcommand)]
-    Vdisk(Vdisk),
+    Vdisk(VdiskCommand),
     /// Print the completion script of a shell.
     Completions {
         /// The shell.
@@ -116,12 +120,12 @@ const COMPARE_EXAMPLES: &str = "Examples:
   iopilot compare trace.blkparse --disk hd-500-16 --report report.html --json > report.json";
 
 const SIMULATE_EXAMPLES: &str = "Examples:
-  iopilot simulate --workload trace.parquet --disk hd-250-32 --scheduler bfq
-  iopilot simulate --workload load.fio --machine machine.toml --scheduler none --requests-out requests.parquet";
+  iopilot simulate trace.parquet --disk hd-250-32 --scheduler bfq
+  iopilot simulate load.fio --machine machine.toml --scheduler none --requests-out requests.parquet";
 
 /// `iopilot demo`
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// The page to write.
     #[arg(long, value_name = "FILE", default_value = "iopilot-demo.html", value_hint = ValueHint::FilePath)]
     pub(crate) report: PathBuf,
@@ -132,7 +136,7 @@ pub(crate) struct Demo {
 
 /// `iopilot compare`
 #[derive(Debug, Args)]
-pub(crate) struct Compare {
+pub(crate) struct CompareArgs {
     /// A trace in any known format, a fio job file (.fio), a description of synthetic load or of programs (.toml), or programs
     /// by name with keys (`synrgen:users=4`); `-` is standard input. Several recordings of one load are one comparison: their results are put together, and their differences are part of the spread.
     #[arg(required = true, value_hint = ValueHint::FilePath)]
@@ -154,7 +158,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "LIST", conflicts_with_all = ["redcap", "replays", "report"])]
     pub(crate) models: Option<String>,
     #[command(flatten)]
-    pub(crate) replay: Replay,
+    pub(crate) replay: ReplayArgs,
     /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its statistics
     /// are dropped, and the state that it leaves is kept: caches are warm.
     #[arg(long, value_name = "TIME|N", value_parser = quantity::warm_up, conflicts_with = "models")]
@@ -164,19 +168,22 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) replays: Option<u32>,
     /// The order of the table; JSON is always in the order asked for.
-    #[arg(long, value_enum, default_value_t = Sort::Best)]
-    pub(crate) sort: Sort,
+    #[arg(long, value_enum, default_value_t = SortArg::Best)]
+    pub(crate) sort: SortArg,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputArgs,
 }
 
 /// `iopilot simulate`
 #[derive(Debug, Args)]
-pub(crate) struct Simulate {
+pub(crate) struct SimulateArgs {
     /// A trace in any known format, a fio job file (.fio), a description of synthetic load or of programs (.toml), or programs
     /// by name with keys: compress, uncompress, copytree, removetree or synrgen (`synrgen:users=4`); `-` is standard input.
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) workload: PathBuf,
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "workload_option")]
+    workload: Option<PathBuf>,
+    /// The workload, as an option.
+    #[arg(long = "workload", short, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "workload")]
+    workload_option: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     /// The scheduler with the tunables to set: `bfq:low_latency=0`; may be repeated.
@@ -186,7 +193,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "CACHE")]
     pub(crate) redcap: Option<String>,
     #[command(flatten)]
-    pub(crate) replay: Replay,
+    pub(crate) replay: ReplayArgs,
     /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its statistics
     /// are dropped, and the state that it leaves is kept: caches are warm.
     #[arg(long, value_name = "TIME|N", value_parser = quantity::warm_up)]
@@ -196,7 +203,14 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) requests_out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputArgs,
+}
+
+impl SimulateArgs {
+    /// The workload, in whichever way it is given.
+    pub(crate) fn workload(&self) -> &Path {
+        self.workload.as_deref().or(self.workload_option.as_deref()).unwrap_or(Path::new(""))
+    }
 }
 
 /// The disk or machine to run on.
@@ -213,10 +227,10 @@ pub(crate) struct MachineArgs {
 /// How a workload is read and replayed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workload")]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// How a trace is replayed. Default: dependent where the trace names processes, else open.
     #[arg(long, value_enum)]
-    pub(crate) mode: Option<Mode>,
+    pub(crate) mode: Option<ReplayModeArg>,
     /// Requests in flight in closed replay.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) population: u32,
@@ -225,18 +239,18 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     #[command(flatten)]
-    pub(crate) columns: Columns,
+    pub(crate) columns: ColumnsArgs,
     /// The device to take from a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
     #[command(flatten)]
-    pub(crate) order: Order,
+    pub(crate) order: ReorderArgs,
     /// Only the first so many requests of a trace.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
     /// What becomes of requests past the end of the disk.
-    #[arg(long, value_enum, default_value_t = Fit::Error)]
-    pub(crate) fit: Fit,
+    #[arg(long, value_enum, default_value_t = FitArg::Error)]
+    pub(crate) fit: FitArg,
     /// Requests that asynchronous processes keep in flight, where the trace understates it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) window: Option<u32>,
@@ -245,8 +259,8 @@ pub(crate) struct Replay {
     pub(crate) time_scale: f64,
     /// Where the block layer's settings come from that the machine file does not set: a recording of `iopilot trace record`
     /// carries those of its machine.
-    #[arg(long, value_enum, default_value_t = Settings::Recorded)]
-    pub(crate) settings: Settings,
+    #[arg(long, value_enum, default_value_t = SettingsArg::Recorded)]
+    pub(crate) settings: SettingsArg,
     /// The random seed of synthetic workloads and of the host.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -254,14 +268,14 @@ pub(crate) struct Replay {
 
 /// The columns of a trace in no known format.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Columns {
+pub(crate) struct ColumnsArgs {
     /// The columns of a text that is in no known format: names between commas or blanks, as in the text
     /// (`time_us,op,lba,sectors`), or a format of `blkparse -f`. docs/reference/trace-formats.md has the names.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) columns: Option<String>,
 }
 
-impl Columns {
+impl ColumnsArgs {
     /// As a value of [`iopilot_trace::ReadOptions`].
     pub(crate) fn layout(&self) -> Result<Option<ColumnLayout>, InputError> {
         self.columns.as_deref().map(str::parse).transpose()
@@ -270,7 +284,7 @@ impl Columns {
 
 /// What becomes of records that are not in order of time.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Order {
+pub(crate) struct ReorderArgs {
     /// Put records of a trace in order that stand up to N places late (8192 if no N is given). Without it a time that
     /// goes back is an error; only the CPUs of blkparse and blktrace need not agree.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "8192",
@@ -278,7 +292,7 @@ pub(crate) struct Order {
     pub(crate) reorder: Option<u32>,
 }
 
-impl Order {
+impl ReorderArgs {
     /// As a value of [`iopilot_trace::ReadOptions`].
     pub(crate) fn window(self) -> Option<usize> {
         self.reorder.map(|n| n as usize)
@@ -288,7 +302,7 @@ impl Order {
 /// What to print and write.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub(crate) struct Output {
+pub(crate) struct OutputArgs {
     /// Print JSON instead of a table: docs/reference/report.md lists the keys.
     #[arg(long)]
     pub(crate) json: bool,
@@ -299,7 +313,7 @@ pub(crate) struct Output {
 
 /// The replay of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mode {
+pub(crate) enum ReplayModeArg {
     /// Requests arrive at their recorded times.
     Open,
     /// A fixed number of requests is in flight.
@@ -310,7 +324,7 @@ pub(crate) enum Mode {
 
 /// Where the block layer's settings come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Settings {
+pub(crate) enum SettingsArg {
     /// From the recording, where it carries them; else the kernel's defaults.
     Recorded,
     /// The kernel's defaults.
@@ -320,7 +334,7 @@ pub(crate) enum Settings {
 /// Requests past the end of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Fit {
+pub(crate) enum FitArg {
     /// They are an error.
     Error,
     /// Their addresses wrap around.
@@ -329,7 +343,7 @@ pub(crate) enum Fit {
 
 /// The order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sort {
+pub(crate) enum SortArg {
     /// Best first.
     Best,
     /// In the order asked for.
@@ -338,7 +352,7 @@ pub(crate) enum Sort {
 
 /// `iopilot scheduler`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Scheduler {
+pub(crate) enum SchedulerCommand {
     /// List the schedulers.
     List {
         /// Print JSON.
@@ -372,5 +386,30 @@ mod tests {
         assert!(parse("iopilot compare t --disk d").is_ok());
         assert!(parse("iopilot compare t --machine m.toml").is_ok());
         assert!(parse("iopilot compare t --disk d --machine m.toml").is_err());
+    }
+
+    #[test]
+    fn simulate_takes_its_workload_by_place_or_as_an_option() {
+        let workload = |args: &str| match Cli::try_parse_from(args.split(' ')).unwrap().command {
+            CliCommand::Simulate(args) => args.workload().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        for form in ["t", "--workload t", "-w t"] {
+            assert_eq!(workload(&format!("iopilot simulate {form} --disk d")), Path::new("t"), "{form}");
+        }
+        assert_eq!(workload("iopilot simulate - -d d"), Path::new("-"));
+    }
+
+    #[test]
+    fn a_live_disk_has_a_model_which_was_once_called_its_disk() {
+        for command in ["dads run /dev/sda", "redcap attach /dev/sda", "machine probe /dev/sda"] {
+            for option in ["--model", "--disk", "-d"] {
+                let args = format!("iopilot {command} {option} m");
+                assert!(
+                    format!("{:?}", Cli::try_parse_from(args.split(' ')).unwrap()).contains("model: Some(\"m\")"),
+                    "{args}"
+                );
+            }
+        }
     }
 }

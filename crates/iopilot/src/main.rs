@@ -39,7 +39,7 @@ fn run(cli: &args::Cli) -> anyhow::Result<()> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
         pool.build_global().context("starting threads")?;
     }
-    let context = commands::Context {
+    let context = commands::CommandContext {
         terminal: iopilot_render::Terminal::detect(cli.global.no_color),
         quiet: cli.global.quiet,
         command_line: command_line(),

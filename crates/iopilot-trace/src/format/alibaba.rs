@@ -3,7 +3,7 @@
 
 use super::columns::CsvRow;
 use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
+use super::spec::{FormatInput, FormatSpec, KeptFields, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
@@ -24,7 +24,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::DEVICE_NUMBER,
+        keeps: KeptFields::DEVICE_NUMBER,
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -32,7 +32,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 /// Times are microseconds.
 const UNIT: Nanos = Nanos(1000);
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let mut first = true;
     LineRecords::open(input, move |line, metadata| {
         let header = std::mem::take(&mut first) && line.trim_ascii_start().starts_with(b"device_id");

@@ -15,7 +15,7 @@ use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
 use crate::reader::{Records, TraceReader};
-use crate::source::Source;
+use crate::source::ByteSource;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Sectors};
 pub(super) use summary::Summary;
@@ -48,7 +48,7 @@ struct Reader {
 
 impl Reader {
     /// A reader of `source`; records may be late by what `reorder` says, CPUs must keep order where it says nothing.
-    fn new(source: Source, reorder: Option<usize>) -> Self {
+    fn new(source: ByteSource, reorder: Option<usize>) -> Self {
         Self { lines: Lines::new(source), events: Events::new(reorder), at_end: false }
     }
 }

@@ -15,7 +15,7 @@ use crate::format::detect::empty;
 use crate::metadata::TraceMetadata;
 use crate::reader::{Records, TraceReader};
 use crate::reorder::CpuOrder;
-use crate::source::{Binary, Progress, Source};
+use crate::source::{Binary, ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op, ProcessId, SECTOR_BYTES};
 use std::cmp::Reverse;
@@ -111,17 +111,17 @@ struct Reader {
 
 impl Reader {
     /// All per-CPU files of a trace.
-    fn open(paths: &[PathBuf], progress: &mut Progress, reorder: Option<usize>) -> Result<Self, TraceError> {
-        let sources = paths.iter().map(|path| Source::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
+    fn open(paths: &[PathBuf], progress: &mut ReadProgress, reorder: Option<usize>) -> Result<Self, TraceError> {
+        let sources = paths.iter().map(|path| ByteSource::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self::new(sources, 0, reorder))
     }
 
     /// One file with the events of all CPUs.
-    fn merged(source: Source, reorder: Option<usize>) -> Self {
+    fn merged(source: ByteSource, reorder: Option<usize>) -> Self {
         Self::new(vec![source], SORT_BUFFER, reorder)
     }
 
-    fn new(sources: Vec<Source>, sort_buffer: usize, reorder: Option<usize>) -> Self {
+    fn new(sources: Vec<ByteSource>, sort_buffer: usize, reorder: Option<usize>) -> Self {
         let file = |source| File {
             input: Binary::buffered(source),
             swapped: None,

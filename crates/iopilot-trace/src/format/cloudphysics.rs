@@ -8,7 +8,7 @@
 use super::columns::CsvRow;
 use super::detect::Detect;
 use super::scsi;
-use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
+use super::spec::{FormatInput, FormatSpec, KeptFields, Writing, in_units};
 use crate::fields::{Fields, decimal, extent, hexadecimal, integer, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
@@ -49,12 +49,12 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::FLUSH_AND_DISCARD,
+        keeps: KeptFields::FLUSH_AND_DISCARD,
         create: |path, file| LineWriter::create(path, file, HEADER, write),
     }),
 };
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let (mut first, mut exponent) = (true, None);
     LineRecords::open(input, move |line, metadata| {
         let header = std::mem::take(&mut first) && line.trim_ascii() == HEADER.as_bytes();

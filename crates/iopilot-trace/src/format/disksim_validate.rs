@@ -4,12 +4,12 @@
 //! its request; in some of its own traces it is the one *before* ([`ThinkTime`]).
 
 use super::detect::Detect;
-use super::spec::{FormatSpec, Input};
+use super::spec::{FormatInput, FormatSpec};
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::LineRecords;
 use crate::lines::Lines;
 use crate::reader::Records;
-use crate::source::{Progress, Source};
+use crate::source::{ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 use std::path::Path;
@@ -72,7 +72,7 @@ pub struct ValidateReader {
 impl ValidateReader {
     /// Opens the trace at `path`, plain or packed.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let source = Source::open(path, &mut Progress::default())?;
+        let source = ByteSource::open(path, &mut ReadProgress::default())?;
         Ok(Self { lines: Lines::new(source) })
     }
 
@@ -103,7 +103,7 @@ pub fn read_validate(path: &Path) -> Result<Vec<ValidateRecord>, TraceError> {
     ValidateReader::open(path)?.collect()
 }
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let think_time = input.options.think_time;
     let mut now = Nanos::ZERO;
     LineRecords::open(input, move |line, _| {

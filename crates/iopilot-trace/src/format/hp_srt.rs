@@ -12,7 +12,7 @@ use crate::fields::byte_extent;
 use crate::line_records::transfer;
 use crate::metadata::TraceMetadata;
 use crate::reader::Records;
-use crate::source::{Binary, Source};
+use crate::source::{Binary, ByteSource};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(source: Source) -> Result<Self, TraceError> {
+    fn new(source: ByteSource) -> Result<Self, TraceError> {
         let mut input = Binary::buffered(source);
         let mut header = Vec::new();
         loop {

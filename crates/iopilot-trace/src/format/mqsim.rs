@@ -3,7 +3,7 @@
 use super::Format;
 use super::detect::Detect;
 use super::five_numbers::FiveNumbers;
-use super::spec::{Columns, FormatSpec, Writing};
+use super::spec::{FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
@@ -21,7 +21,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: Nanos(1),
-        keeps: Columns::DEVICE_NUMBER,
+        keeps: KeptFields::DEVICE_NUMBER,
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };

@@ -5,7 +5,7 @@
 
 use super::columns::CsvRow;
 use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
+use super::spec::{FormatInput, FormatSpec, KeptFields, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
@@ -27,7 +27,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::DEVICE_NAME.union(Columns::COMPLETION),
+        keeps: KeptFields::DEVICE_NAME.union(KeptFields::COMPLETION),
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -35,7 +35,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 /// Times are multiples of 100 ns.
 const UNIT: Nanos = Nanos(100);
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let mut first = true;
     LineRecords::open(input, move |line, metadata| {
         let header =

@@ -8,7 +8,7 @@ pub use layout::ColumnLayout;
 
 use super::blkparse::Summary;
 use super::detect::Detect;
-use super::spec::{FormatSpec, Input};
+use super::spec::{FormatInput, FormatSpec};
 use crate::block_events::BlockEvents;
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
@@ -26,7 +26,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     summary: "text whose columns are named (--columns, blkparse -f)",
     endings: &[],
     detect: &[Detect::Magic(|head| head.starts_with(HEADER))],
-    open: |input: Input<'_>| {
+    open: |input: FormatInput<'_>| {
         let layout = input.options.columns.clone();
         let events = BlockEvents::new(input.options.reorder);
         Ok(Box::new(Reader { lines: Lines::new(input.source), layout, events, summary: None, rows: 0, at_end: false }))

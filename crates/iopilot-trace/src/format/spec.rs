@@ -5,7 +5,7 @@ use super::detect::Detect;
 use crate::TraceError;
 use crate::metadata::TraceMetadata;
 use crate::reader::{ReadOptions, Records};
-use crate::source::{Progress, Source};
+use crate::source::{ByteSource, ReadProgress};
 use crate::writer::RecordWriter;
 use bitflags::bitflags;
 use iopilot_block::{Nanos, Op};
@@ -28,7 +28,7 @@ pub struct FormatSpec {
     /// How its content is recognised; any of these is enough.
     pub(crate) detect: &'static [Detect],
     /// Starts to read it.
-    pub(crate) open: fn(Input<'_>) -> Opened,
+    pub(crate) open: fn(FormatInput<'_>) -> Opened,
     /// How a recording that consists of several files is read; `None` where one file is a whole trace.
     pub(crate) file_set: Option<FileSet>,
     /// How it is written; `None` where it is only read.
@@ -45,13 +45,13 @@ pub(crate) type FoundFiles = Result<Option<Vec<PathBuf>>, TraceError>;
 pub(crate) type Created = Result<Box<dyn RecordWriter>, TraceError>;
 
 /// A trace that is about to be read.
-pub(crate) struct Input<'a> {
+pub(crate) struct FormatInput<'a> {
     /// Its bytes, decompressed.
-    pub(crate) source: Source,
+    pub(crate) source: ByteSource,
     /// Where it is; `None` for a stream.
     pub(crate) path: Option<&'a Path>,
     /// Counts the bytes read.
-    pub(crate) progress: &'a mut Progress,
+    pub(crate) progress: &'a mut ReadProgress,
     /// Receives what the file says of the whole trace.
     pub(crate) metadata: &'a mut TraceMetadata,
     /// How the user wants it read.
@@ -64,7 +64,7 @@ pub(crate) struct FileSet {
     /// The files that a path stands for, given the format that the user named; `None` where it is no such recording.
     pub(crate) find: fn(&Path, Option<Format>) -> FoundFiles,
     /// Starts to read them.
-    pub(crate) open: fn(&[PathBuf], &mut Progress, &ReadOptions) -> Opened,
+    pub(crate) open: fn(&[PathBuf], &mut ReadProgress, &ReadOptions) -> Opened,
 }
 
 /// How a format is written, and what it keeps of a record.
@@ -73,7 +73,7 @@ pub struct Writing {
     /// Times are rounded to the nearest multiple of this.
     pub time_unit: Nanos,
     /// What it keeps besides arrival, operation, address and length.
-    pub keeps: Columns,
+    pub keeps: KeptFields,
     /// Begins a file that will be at this path.
     pub(crate) create: fn(&Path, BufWriter<File>) -> Created,
 }
@@ -81,7 +81,7 @@ pub struct Writing {
 bitflags! {
     /// What a written format keeps of a record besides arrival, operation, address and length.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Columns: u8 {
+    pub struct KeptFields: u8 {
         /// Flushes and discards. A format without a word for them leaves these requests out.
         const FLUSH_AND_DISCARD = 1 << 0;
         /// The device's number.
@@ -100,7 +100,7 @@ bitflags! {
 impl Writing {
     /// Whether it has a word for `op`.
     pub fn knows(&self, op: Op) -> bool {
-        op.transfers() || self.keeps.intersects(Columns::FLUSH_AND_DISCARD | Columns::EVERY_FIELD)
+        op.transfers() || self.keeps.intersects(KeptFields::FLUSH_AND_DISCARD | KeptFields::EVERY_FIELD)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 };
 
 /// What both versions say of a command.
-pub(super) struct Command {
+pub(super) struct VscsiCommand {
     pub(super) command: u16,
     pub(super) version: u16,
     pub(super) bytes: u32,
@@ -40,7 +40,7 @@ pub(super) struct Command {
     pub(super) time: u64,
 }
 
-impl Command {
+impl VscsiCommand {
     /// Whether it looks like one of this version.
     pub(super) fn is_plausible(&self, version: u16) -> bool {
         self.version >> 8 == version
@@ -73,11 +73,11 @@ pub(super) fn micros(field: &str, value: u64) -> Result<Nanos, InputError> {
     time.ok_or_else(|| InputError::new(field, value.to_string(), "microseconds, at most 584 years"))
 }
 
-struct Version1(Command);
+struct Version1(VscsiCommand);
 
 impl FixedRecord<32> for Version1 {
     fn of(bytes: &[u8; 32]) -> Self {
-        Self(Command {
+        Self(VscsiCommand {
             command: u16_at(bytes, 12),
             version: u16_at(bytes, 14),
             bytes: u32_at(bytes, 4),

@@ -1,6 +1,6 @@
 //! [`Dependencies`]: the causes of a trace's arrivals.
 
-use super::processes::Processes;
+use super::processes::TraceProcesses;
 use bitflags::bitflags;
 use iopilot_block::{Nanos, ProcessId};
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    pub(super) fn new(processes: Processes, marks: Vec<Marks>, cross_process: Vec<(u32, u32)>) -> Self {
+    pub(super) fn new(processes: TraceProcesses, marks: Vec<Marks>, cross_process: Vec<(u32, u32)>) -> Self {
         let mut made = Self {
             waited: vec![Nanos::ZERO; processes.list.len()],
             ids: processes.list.iter().map(|p| p.id.unwrap_or_default()).collect(),

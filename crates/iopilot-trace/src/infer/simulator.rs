@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 
 /// A process at playback.
 #[derive(Clone, Copy, Debug)]
-struct Process {
+struct TraceProcess {
     /// Its next request: a place in `Dependencies::order`.
     next: u32,
     /// Its requests that have arrived and not completed, and those of them that it waits for.
@@ -23,7 +23,7 @@ struct Process {
     waited: Nanos,
 }
 
-impl Process {
+impl TraceProcess {
     /// It can go on, as far as its own requests are concerned.
     fn go_on(&mut self, now: Nanos) {
         if std::mem::take(&mut self.waits) {
@@ -45,7 +45,7 @@ impl Process {
 #[derive(Clone, Debug)]
 pub struct ArrivalSimulator<D> {
     deps: D,
-    processes: Vec<Process>,
+    processes: Vec<TraceProcess>,
     due: DueHeap,
     /// For each request that waits for other processes, at its [`Dependencies::wait_index`]: how many it still waits for.
     unmet: Vec<u32>,
@@ -64,7 +64,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
     pub fn with_think_scale(deps: D, scale: f64) -> Self {
         let d: &Dependencies = deps.borrow();
         let processes = (0..d.processes())
-            .map(|p| Process {
+            .map(|p| TraceProcess {
                 next: d.begin[p],
                 outstanding: 0,
                 outstanding_blocking: 0,

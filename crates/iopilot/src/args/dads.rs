@@ -1,6 +1,6 @@
 //! The arguments of `iopilot dads`.
 
-use super::{Fit, MachineArgs, Output, Replay, quantity};
+use super::{FitArg, MachineArgs, OutputArgs, ReplayArgs, quantity};
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
 use iopilot_dads::Rule;
 use serde::Deserialize;
@@ -8,33 +8,33 @@ use std::path::PathBuf;
 
 /// `iopilot dads`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Dads {
+pub(crate) enum DadsCommand {
     /// Run a workload on a simulated disk with the autopilot, and compare it with each scheduler alone.
     #[command(after_help = DADS_REPLAY_EXAMPLES)]
-    Replay(DadsReplay),
+    Replay(DadsReplayArgs),
     /// Fly live disks: change each one's scheduler to the best for the traffic of the last seconds (needs root).
     ///
     /// Runs in the foreground until SIGINT or SIGTERM; then, as after an error, every disk has the scheduler and tunables
     /// of before. What a killed daemon left behind is put back at the next start, or by `iopilot dads restore`.
     #[command(after_help = DADS_RUN_EXAMPLES)]
-    Run(DadsRun),
+    Run(DadsRunArgs),
     /// Show what a running daemon does.
-    Status(DadsStatus),
+    Status(DadsStatusArgs),
     /// Explain the last decision on each disk in plain words.
-    Explain(DadsExplain),
+    Explain(DadsExplainArgs),
     /// Put back what a killed daemon changed.
-    Restore(DadsRestore),
+    Restore(DadsRestoreArgs),
 }
 
 const DADS_RUN_EXAMPLES: &str = "Examples:
-  iopilot dads run /dev/sda --disk hd-500-16 --dry-run
-  iopilot dads run /dev/sda --disk sda-model.toml --objective blocked-time --audit /var/log/iopilot-dads.jsonl
-  iopilot dads run /dev/sda /dev/sdb --disk hd-500-16 --candidates none,mq-deadline:fifo_batch=1,16,64 --tui
+  iopilot dads run /dev/sda --model hd-500-16 --dry-run
+  iopilot dads run /dev/sda --model sda-model.toml --objective blocked-time --audit /var/log/iopilot-dads.jsonl
+  iopilot dads run /dev/sda /dev/sdb --model hd-500-16 --candidates none,mq-deadline:fifo_batch=1,16,64 --tui
   iopilot dads run --config /etc/iopilot/dads.toml";
 
 /// `iopilot dads run`
 #[derive(Debug, Args)]
-pub(crate) struct DadsRun {
+pub(crate) struct DadsRunArgs {
     /// The disks.
     #[arg(value_name = "DEVICE", value_hint = ValueHint::FilePath)]
     pub(crate) devices: Vec<PathBuf>,
@@ -43,20 +43,20 @@ pub(crate) struct DadsRun {
     pub(crate) config: Option<PathBuf>,
     /// The model to simulate: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file. Without it, or
     /// --machine, a table of times is learned from what the disk does, and kept (--learned).
-    #[arg(long, short, value_name = "NAME|FILE", conflicts_with = "machine")]
-    pub(crate) disk: Option<String>,
+    #[arg(long, visible_alias = "disk", short = 'd', value_name = "NAME|FILE", conflicts_with = "machine")]
+    pub(crate) model: Option<String>,
     /// The model to simulate: a TOML file that describes a disk, the block layer and the host.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) machine: Option<PathBuf>,
     /// Where a learned table is kept. Default: in /var/lib/iopilot, by the disk's identity.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["disk", "machine"], value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "machine"], value_hint = ValueHint::FilePath)]
     pub(crate) learned: Option<PathBuf>,
     /// Requests that the disk takes at once, where the kernel does not say and it is not the model's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub(crate) depth: Option<u32>,
     /// What becomes of requests past the end of the model. Default: a model smaller than its disk is an error.
     #[arg(long, value_enum)]
-    pub(crate) fit: Option<Fit>,
+    pub(crate) fit: Option<FitArg>,
     /// The schedulers to choose from, separated by commas; a tunable with several values stands for as many candidates:
     /// `none,mq-deadline:fifo_batch=1,16,64`. Default: all that the kernel offers. The one in use is always one.
     #[arg(long, short, visible_alias = "candidate", value_name = "LIST", action = ArgAction::Append)]
@@ -73,7 +73,7 @@ pub(crate) struct DadsRun {
     pub(crate) objective: Option<String>,
     /// When to change. Default: thesis.
     #[arg(long, value_enum)]
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policy: Option<PolicyArg>,
     /// Change nothing while the prediction for the scheduler in use differs from the measurement by more than this. 0: no
     /// limit. Default: 50.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
@@ -106,12 +106,12 @@ pub(crate) struct DadsRun {
     #[arg(long)]
     pub(crate) tui: bool,
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 /// Where a daemon keeps what has to outlive it.
 #[derive(Debug, Args)]
-pub(crate) struct Runtime {
+pub(crate) struct RuntimeArgs {
     /// The folder of the control socket and of the settings to put back.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::dads::RUNTIME_FOLDER, value_hint = ValueHint::DirPath)]
     pub(crate) runtime_dir: PathBuf,
@@ -119,29 +119,29 @@ pub(crate) struct Runtime {
 
 /// `iopilot dads status`
 #[derive(Debug, Args)]
-pub(crate) struct DadsStatus {
+pub(crate) struct DadsStatusArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 /// `iopilot dads explain`
 #[derive(Debug, Args)]
-pub(crate) struct DadsExplain {
+pub(crate) struct DadsExplainArgs {
     /// Only this disk.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) device: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 /// `iopilot dads restore`
 #[derive(Debug, Args)]
-pub(crate) struct DadsRestore {
+pub(crate) struct DadsRestoreArgs {
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 const DADS_REPLAY_EXAMPLES: &str = "Examples:
@@ -151,7 +151,7 @@ const DADS_REPLAY_EXAMPLES: &str = "Examples:
 
 /// `iopilot dads replay`
 #[derive(Debug, Args)]
-pub(crate) struct DadsReplay {
+pub(crate) struct DadsReplayArgs {
     /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml).
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) workload: PathBuf,
@@ -179,8 +179,8 @@ pub(crate) struct DadsReplay {
     #[arg(long, value_name = "OBJECTIVE", default_value = "service-time")]
     pub(crate) objective: String,
     /// When to change.
-    #[arg(long, value_enum, default_value_t = Policy::Thesis)]
-    pub(crate) policy: Policy,
+    #[arg(long, value_enum, default_value_t = PolicyArg::Thesis)]
+    pub(crate) policy: PolicyArg,
     /// Take a change back that made things worse than they would have been.
     #[arg(long)]
     pub(crate) revert: bool,
@@ -200,22 +200,22 @@ pub(crate) struct DadsReplay {
     #[arg(long)]
     pub(crate) no_oracle: bool,
     #[command(flatten)]
-    pub(crate) replay: Replay,
+    pub(crate) replay: ReplayArgs,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputArgs,
 }
 
 /// When the autopilot changes the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Policy {
+pub(crate) enum PolicyArg {
     /// Where a candidate, with the cost of the change, would have been better by 5 %.
     Thesis,
     /// The same, where that is 95 % sure and the model has been right to 20 %.
     Guarded,
 }
 
-impl Policy {
+impl PolicyArg {
     /// The rule of this name.
     pub(crate) fn rule(self) -> Rule {
         match self {

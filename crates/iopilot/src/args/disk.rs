@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// `iopilot disk`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Disk {
+pub(crate) enum DiskCommand {
     /// List the catalogue.
     List {
         /// Print JSON.
@@ -48,23 +48,23 @@ pub(crate) enum Disk {
         seed: u64,
     },
     /// Fit a drive's model to times that were measured on the drive.
-    Calibrate(Calibrate),
+    Calibrate(CalibrateArgs),
     /// Turn a disk into tables of times by direction, size and distance.
     #[command(after_help = TRAIN_EXAMPLES)]
-    Train(DiskTrain),
+    Train(DiskTrainArgs),
     /// Find out what a disk is by the times of reads: cache, rotation, zones, heads, seek curve.
     #[command(after_help = PROBE_EXAMPLES)]
-    Probe(DiskProbe),
+    Probe(DiskProbeArgs),
     /// Compare a drive's model with service times measured on the drive.
     #[command(after_help = VALIDATE_EXAMPLES)]
-    Validate(DiskValidate),
+    Validate(DiskValidateArgs),
 }
 
 /// `iopilot disk calibrate`
 ///
 /// The model is fitted to the first requests of the trace. The result says how well it predicts the rest.
 #[derive(Debug, Args)]
-pub(crate) struct Calibrate {
+pub(crate) struct CalibrateArgs {
     /// The drive: a DiskSim file (.diskspecs, .parv) or a TOML file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) spec: String,
@@ -93,7 +93,7 @@ const TRAIN_EXAMPLES: &str = "Examples:
 /// Random requests over all sizes and distances fill the tables; the file is a disk for --disk. A live disk (needs root)
 /// is only read, past the page cache; writes then take the times of reads.
 #[derive(Debug, Args)]
-pub(crate) struct DiskTrain {
+pub(crate) struct DiskTrainArgs {
     /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
     pub(crate) disk: String,
     /// The TOML file to write.
@@ -134,7 +134,7 @@ const PROBE_EXAMPLES: &str = "Examples:
 /// Nothing is written to the disk. A live disk (needs root) is read past the page cache, for some ten minutes; whatever else
 /// uses it meanwhile disturbs.
 #[derive(Debug, Args)]
-pub(crate) struct DiskProbe {
+pub(crate) struct DiskProbeArgs {
     /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
     pub(crate) disk: String,
     /// Write what was found to this TOML file, a disk for --disk.
@@ -171,7 +171,7 @@ const VALIDATE_EXAMPLES: &str = "Examples:
 
 /// `iopilot disk validate`
 #[derive(Debug, Args)]
-pub(crate) struct DiskValidate {
+pub(crate) struct DiskValidateArgs {
     /// The drive: a parameter file of DiskSim (.parv, .diskspecs), a TOML file, or a disk of the catalogue.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) spec: String,

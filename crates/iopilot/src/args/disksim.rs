@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 /// `iopilot disksim`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Disksim {
+pub(crate) enum DisksimCommand {
     /// Run a DiskSim 4.0 parameter file under its synthetic load, or under a trace.
     #[command(after_help = DISKSIM_EXAMPLES)]
-    Run(DisksimRun),
+    Run(DisksimRunArgs),
 }
 
 const DISKSIM_EXAMPLES: &str = "Examples:
@@ -18,7 +18,7 @@ const DISKSIM_EXAMPLES: &str = "Examples:
 
 /// `iopilot disksim run`
 #[derive(Debug, Args)]
-pub(crate) struct DisksimRun {
+pub(crate) struct DisksimRunArgs {
     /// The parameter file (.parv). Files that it names are looked for beside it, then in the folders of LP_PATH.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 
 /// `iopilot redcap`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Redcap {
+pub(crate) enum RedcapCommand {
     /// Make a block device over a disk, with a cache in RAM that prefetches, and print its path.
     #[command(after_help = ATTACH_EXAMPLES)]
-    Attach(Box<RedcapAttach>),
+    Attach(Box<RedcapAttachArgs>),
     /// Show what a cache does: hits, prefetches, and the latest decisions.
     Status {
         /// Its name or device. Default: the only one there is.
         disk: Option<String>,
         #[command(flatten)]
-        state: RedcapState,
+        state: RedcapStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -28,7 +28,7 @@ pub(crate) enum Redcap {
     /// List the cached disks that are attached, and clear away what crashed ones left.
     List {
         #[command(flatten)]
-        state: RedcapState,
+        state: RedcapStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -45,7 +45,7 @@ pub(crate) enum Redcap {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        state: RedcapState,
+        state: RedcapStateArgs,
     },
     /// Serve a cached disk for `attach`, which describes it on standard input.
     #[command(hide = true)]
@@ -54,7 +54,7 @@ pub(crate) enum Redcap {
 
 const ATTACH_EXAMPLES: &str = "Examples:
   iopilot redcap attach /dev/sdb
-  iopilot redcap attach /dev/sdb1 --size 512M --disk hd-500-16
+  iopilot redcap attach /dev/sdb1 --size 512M --model hd-500-16
   iopilot redcap attach /dev/sda --dry-run --duration 10m
   iopilot redcap attach /dev/vg/home --algorithm v2 --segment 256K --json
 
@@ -62,7 +62,7 @@ Mount the device that is printed, not the disk itself. Writes are on the disk wh
 
 /// `iopilot redcap attach`
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct RedcapAttach {
+pub(crate) struct RedcapAttachArgs {
     /// The disk, partition or volume, which nobody may use.
     #[arg(value_name = "DEVICE", value_hint = ValueHint::FilePath)]
     pub(crate) device: PathBuf,
@@ -81,10 +81,10 @@ pub(crate) struct RedcapAttach {
     pub(crate) set: Option<String>,
     /// The model of the disk that rig tries on, and that vd begins with: of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file.
     /// Default: one that learns from the disk's requests.
-    #[arg(long, short, value_name = "NAME|FILE")]
-    pub(crate) disk: Option<String>,
+    #[arg(long, visible_alias = "disk", short = 'd', value_name = "NAME|FILE")]
+    pub(crate) model: Option<String>,
     /// The file that the learned model is kept in. Default: one in /var/lib/iopilot, called after the disk.
-    #[arg(long, value_name = "FILE", conflicts_with = "disk", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with = "model", value_hint = ValueHint::FilePath)]
     pub(crate) learned: Option<PathBuf>,
     /// Which drivers of the kernel make it a block device: loop and FUSE, or ublk, where kernel and program have it.
     #[arg(long, value_enum, default_value_t)]
@@ -115,7 +115,7 @@ pub(crate) struct RedcapAttach {
     #[arg(long)]
     pub(crate) foreground: bool,
     #[command(flatten)]
-    pub(crate) state: RedcapState,
+    pub(crate) state: RedcapStateArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -123,7 +123,7 @@ pub(crate) struct RedcapAttach {
 
 /// Where the records of cached disks are kept.
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct RedcapState {
+pub(crate) struct RedcapStateArgs {
     /// The folder with a record of each cached disk.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::redcap::REDCAP_STATE, value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: PathBuf,

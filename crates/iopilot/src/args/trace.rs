@@ -1,6 +1,6 @@
 //! The arguments of `iopilot trace`.
 
-use super::{Columns, Order, quantity};
+use super::{ColumnsArgs, ReorderArgs, quantity};
 use clap::{Args, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,25 +8,25 @@ use std::time::Duration;
 
 /// `iopilot trace`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Trace {
+pub(crate) enum TraceCommand {
     /// Requests, span, read share, sizes, inter-arrival times, sequentiality, footprint, seeks, processes.
-    Stat(Stat),
+    Stat(StatArgs),
     /// Write a trace in another format.
-    Convert(Convert),
+    Convert(ConvertArgs),
     /// Record what reaches a block device (needs root).
     ///
     /// Programs in the kernel watch the device; where they may not be loaded, the kernel's own trace events do. Nothing is
     /// installed, and nothing remains.
     /// Without a command or --duration the recording ends at ctrl-C. What a command leaves in the page cache is written
     /// back later and not recorded: let the command end with `sync` where that matters. The exit code is the command's.
-    Record(Record),
+    Record(RecordArgs),
     /// List the formats that can be read and written.
     Formats,
 }
 
 /// `iopilot trace stat`
 #[derive(Debug, Args)]
-pub(crate) struct Stat {
+pub(crate) struct StatArgs {
     /// The trace; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: PathBuf,
@@ -34,12 +34,12 @@ pub(crate) struct Stat {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     #[command(flatten)]
-    pub(crate) columns: Columns,
+    pub(crate) columns: ColumnsArgs,
     /// Only this device of a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
     #[command(flatten)]
-    pub(crate) order: Order,
+    pub(crate) order: ReorderArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Stat {
 
 /// `iopilot trace convert`
 #[derive(Debug, Args)]
-pub(crate) struct Convert {
+pub(crate) struct ConvertArgs {
     /// The trace; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
@@ -61,17 +61,17 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
-    pub(crate) columns: Columns,
+    pub(crate) columns: ColumnsArgs,
     /// Only this device of a trace of several.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
     #[command(flatten)]
-    pub(crate) order: Order,
+    pub(crate) order: ReorderArgs,
 }
 
 /// `iopilot trace record`
 #[derive(Debug, Args)]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// The block device or partition.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) device: PathBuf,

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 /// `iopilot vdisk`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Vdisk {
+pub(crate) enum VdiskCommand {
     /// Make a block device of a model, and print its path.
     #[command(after_help = ATTACH_EXAMPLES)]
-    Attach(VdiskAttach),
+    Attach(VdiskAttachArgs),
     /// List the virtual disks that are attached, and clear away what crashed ones left.
     List {
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -32,14 +32,14 @@ pub(crate) enum Vdisk {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
     },
     /// Show what a virtual disk did, and how late its answers were.
     Stats {
         /// Its name or device.
         disk: String,
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -49,7 +49,7 @@ pub(crate) enum Vdisk {
         /// Its name or device.
         disk: String,
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
         /// Print what the clocks showed then, as JSON.
         #[arg(long)]
         json: bool,
@@ -68,7 +68,7 @@ The data are in a sparse file that stays when the disk is detached: the same com
 
 /// `iopilot vdisk attach`
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct VdiskAttach {
+pub(crate) struct VdiskAttachArgs {
     /// A disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file (.diskspecs, .parv); `none` answers
     /// as soon as the data are moved.
     #[arg(long, short, value_name = "NAME|FILE")]
@@ -103,7 +103,7 @@ pub(crate) struct VdiskAttach {
     #[arg(long)]
     pub(crate) foreground: bool,
     #[command(flatten)]
-    pub(crate) state: VdiskState,
+    pub(crate) state: VdiskStateArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -129,7 +129,7 @@ impl From<VdiskVia> for Via {
 
 /// Where the records of virtual disks are kept.
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct VdiskState {
+pub(crate) struct VdiskStateArgs {
     /// The folder with a record of each virtual disk.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::vdisk::VDISK_STATE, value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: PathBuf,

@@ -1,6 +1,6 @@
 //! Block devices that a process in the background serves.
 
-use super::Context;
+use super::CommandContext;
 use crate::failure::CommandFailed;
 use anyhow::Context as _;
 use iopilot_live::LiveError;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 pub(super) fn start<T: DeserializeOwned>(
     command: &[&str],
     args: &impl Serialize,
-    context: &Context,
+    context: &CommandContext,
 ) -> anyhow::Result<T> {
     let program = std::env::current_exe().context("finding this program")?;
     let mut server = Command::new(program);

@@ -1,7 +1,7 @@
 //! `iopilot compare`: every scheduler on one workload, one table.
 
-use super::{Context, session};
-use crate::args::{Compare, Sort};
+use super::{CommandContext, session};
+use crate::args::{CompareArgs, SortArg};
 use crate::progress::with_progress_bar;
 use crate::render;
 use iopilot_block::InputError;
@@ -11,7 +11,7 @@ use iopilot_sim::{Machine, RunOptions};
 use iopilot_workload::Workload;
 
 /// Runs the command; the text to print.
-pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
+pub(crate) fn run(args: &CompareArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
     let redcaps = session::redcaps(args.redcap.as_deref())?;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     if args.output.json {
         return render::json(&comparison);
     }
-    Ok(render::comparison(&comparison, args.sort == Sort::Best, context.terminal))
+    Ok(render::comparison(&comparison, args.sort == SortArg::Best, context.terminal))
 }
 
 /// What models of the workload say.
@@ -46,8 +46,8 @@ fn compare_models(
     schedulers: &[SchedulerSpec],
     models: &str,
     options: &RunOptions,
-    args: &Compare,
-    context: &Context,
+    args: &CompareArgs,
+    context: &CommandContext,
 ) -> anyhow::Result<String> {
     let [workload] = workloads else {
         let got = format!("{} recordings", workloads.len());

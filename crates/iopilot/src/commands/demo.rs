@@ -1,7 +1,7 @@
 //! `iopilot demo`: the main job on a recorded workload that comes with iopilot.
 
-use super::{Context, session};
-use crate::args::Demo;
+use super::{CommandContext, session};
+use crate::args::DemoArgs;
 use crate::render;
 use anyhow::Context as _;
 use iopilot_compare::Comparison;
@@ -29,7 +29,7 @@ Your own traffic, on a disk like yours (iopilot disk list):
 ";
 
 /// Runs the command; the text to print.
-pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &DemoArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", Some(&args.report))?;
     let machine = Machine::for_disk(DISK)?;
     let workload = {

@@ -1,7 +1,7 @@
 //! What `compare`, `simulate` and `demo` share: reading what the options name, running, and writing the page.
 
-use super::Context;
-use crate::args::{self, MachineArgs, Mode, Replay};
+use super::CommandContext;
+use crate::args::{self, MachineArgs, ReplayArgs, ReplayModeArg};
 use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
-pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, SimError> {
+pub(super) fn machine(args: &MachineArgs, context: &CommandContext) -> Result<Machine, SimError> {
     match (&args.machine, &args.disk) {
         (Some(path), _) => Machine::load_with(path, |disk| load_disk(disk, context)),
         (None, Some(disk)) => Machine::with_disk(disk, load_disk(disk, context)?),
@@ -27,7 +27,7 @@ pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, 
 
 /// The disk called `name`: one of the catalogue, a TOML file, or one of DiskSim's files. Warnings about the
 /// latter go to standard error.
-pub(super) fn load_disk(name: &str, context: &Context) -> Result<DiskSpec, DeviceError> {
+pub(super) fn load_disk(name: &str, context: &CommandContext) -> Result<DiskSpec, DeviceError> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {
         return iopilot_device::load_disk(name);
@@ -77,25 +77,25 @@ pub(super) fn redcaps(list: Option<&str>) -> Result<Vec<Option<RedcapSpec>>, Inp
 }
 
 /// The workload in `path`, read as the options say, for the machine's disk.
-pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
+pub(super) fn workload(path: &Path, args: &ReplayArgs, machine: &Machine) -> Result<Workload, SimError> {
     Ok(Workload::load(path, &options(args)?, machine.capacity())?)
 }
 
 /// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. What was taken.
-pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args: &Replay) -> Option<String> {
-    let recording = workloads.first()?.recording().filter(|_| args.settings == args::Settings::Recorded)?;
+pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args: &ReplayArgs) -> Option<String> {
+    let recording = workloads.first()?.recording().filter(|_| args.settings == args::SettingsArg::Recorded)?;
     machine.take_settings(recording)
 }
 
-fn options(args: &Replay) -> Result<WorkloadOptions, InputError> {
+fn options(args: &ReplayArgs) -> Result<WorkloadOptions, InputError> {
     let mode = args.mode.map(|m| match m {
-        Mode::Open => ReplayMode::Open,
-        Mode::Closed => ReplayMode::Closed,
-        Mode::Dependent => ReplayMode::Dependent,
+        ReplayModeArg::Open => ReplayMode::Open,
+        ReplayModeArg::Closed => ReplayMode::Closed,
+        ReplayModeArg::Dependent => ReplayMode::Dependent,
     });
     let fit = match args.fit {
-        args::Fit::Error => Fit::Error,
-        args::Fit::Wrap => Fit::Wrap,
+        args::FitArg::Error => Fit::Error,
+        args::FitArg::Wrap => Fit::Wrap,
     };
     let trace = TraceOptions {
         mode,
@@ -117,7 +117,7 @@ pub(super) fn predict(
     workloads: &[Workload],
     candidates: &Candidates<'_>,
     options: &RunOptions,
-    context: &Context,
+    context: &CommandContext,
 ) -> Result<Comparison, SimError> {
     let &Candidates { schedulers, redcaps, replays, .. } = candidates;
     let requests = workloads.iter().map(Workload::requests).sum::<Option<u64>>();
@@ -134,7 +134,7 @@ pub(super) fn run(
     workload: &Workload,
     schedulers: &[SchedulerSpec],
     options: &RunOptions,
-    context: &Context,
+    context: &CommandContext,
 ) -> Result<Comparison, SimError> {
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
     with_progress_bar(context.quiet, total, |progress| {
@@ -152,7 +152,7 @@ pub(super) fn run_logged(
     workload: &Workload,
     scheduler: &SchedulerSpec,
     options: &RunOptions,
-    context: &Context,
+    context: &CommandContext,
     log: LogSink<'_>,
 ) -> Result<Comparison, SimError> {
     let run = |progress: &Progress| simulate_logged(machine, workload, scheduler, options, progress, log);
@@ -187,7 +187,11 @@ pub(super) fn check_writable_log(option: &str, path: Option<&PathBuf>) -> Result
 }
 
 /// Writes the page where one is wanted.
-pub(super) fn write_report(path: Option<&PathBuf>, comparison: &Comparison, context: &Context) -> anyhow::Result<()> {
+pub(super) fn write_report(
+    path: Option<&PathBuf>,
+    comparison: &Comparison,
+    context: &CommandContext,
+) -> anyhow::Result<()> {
     if let Some(path) = path {
         report::write(path, comparison, &context.command_line)?;
         context.note(format_args!("report written to {}", path.display()));

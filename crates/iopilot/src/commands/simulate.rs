@@ -1,14 +1,14 @@
 //! `iopilot simulate`: everything about each run.
 
-use super::{Context, session};
-use crate::args::Simulate;
+use super::{CommandContext, session};
+use crate::args::SimulateArgs;
 use crate::render;
 use iopilot_block::InputError;
 use iopilot_sim::RunOptions;
 use iopilot_trace::{TraceRecord, TraceWriter};
 
 /// Runs the command; the text to print.
-pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> {
+pub(crate) fn run(args: &SimulateArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     session::check_writable("--requests-out", args.requests_out.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
     };
     let mut machine = session::machine(&args.machine, context)?;
     session::take_redcap(&mut machine, args.redcap.as_deref())?;
-    let workload = session::workload(&args.workload, &args.replay, &machine)?;
+    let workload = session::workload(args.workload(), &args.replay, &machine)?;
     let settings = session::take_settings(&mut machine, std::slice::from_ref(&workload), &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false, warm_up: args.warm_up };
     let mut comparison = match out {

@@ -7,7 +7,7 @@ mod json;
 mod models;
 mod self_replay;
 
-pub(crate) use columns::{Better, COLUMNS, Column};
+pub(crate) use columns::{Better, COLUMNS, RunColumn};
 pub(crate) use comparison::comparison;
 pub(crate) use details::details;
 pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
@@ -18,13 +18,13 @@ pub(crate) use self_replay::self_replays;
 use iopilot_compare::Comparison;
 
 /// The column the verdict compares.
-pub(crate) fn measure(comparison: &Comparison) -> &'static Column {
+pub(crate) fn measure(comparison: &Comparison) -> &'static RunColumn {
     let column = |key: &str| COLUMNS.iter().find(|c| c.key == key);
     column(&comparison.verdict.measure).unwrap_or(column("response_ms.mean").expect("it is a column"))
 }
 
 /// The columns that have a value in some run.
-pub(crate) fn columns(comparison: &Comparison) -> impl Iterator<Item = &'static Column> {
+pub(crate) fn columns(comparison: &Comparison) -> impl Iterator<Item = &'static RunColumn> {
     COLUMNS.iter().filter(|column| comparison.runs.iter().any(|run| !(column.value)(run).is_nan()))
 }
 

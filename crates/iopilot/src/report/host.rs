@@ -34,10 +34,10 @@ pub(super) fn hosts(comparison: &Comparison) -> Option<String> {
 }
 
 /// A part of the time: its name, seconds, and its colour.
-pub(super) type Part = (&'static str, f64, &'static str);
+pub(super) type TimeShare = (&'static str, f64, &'static str);
 
 /// The parts of the time.
-pub(super) fn parts(times: &HostTimes) -> [Part; 5] {
+pub(super) fn parts(times: &HostTimes) -> [TimeShare; 5] {
     [
         ("computation", times.computation_s, "var(--c2)"),
         ("other CPU", times.other_s, "var(--c0)"),

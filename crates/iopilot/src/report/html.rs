@@ -2,7 +2,7 @@
 
 use super::emphasis::{self, Emphasis};
 use super::{host, lines, redcap, seeks};
-use crate::render::{Better, Column, columns, ranking};
+use crate::render::{Better, RunColumn, columns, ranking};
 use iopilot_compare::Comparison;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain};
@@ -183,7 +183,7 @@ fn table(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
 }
 
 /// Whether no run is better in this column, and some run is worse.
-fn is_best(comparison: &Comparison, column: &Column, value: f64) -> bool {
+fn is_best(comparison: &Comparison, column: &RunColumn, value: f64) -> bool {
     let beats = |other: f64| match column.better {
         Better::Less => other < value,
         Better::More => other > value,

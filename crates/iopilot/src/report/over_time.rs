@@ -74,7 +74,7 @@ fn shares(over_time: &OverTime) -> [&Vec<f64>; 5] {
 
 /// What the charts show has the colours of [`parts`], in this order from below.
 pub(super) fn keys() -> String {
-    let key = |(what, _, colour): super::host::Part| format!("<b style=\"color:{colour}\">{what}</b> ");
+    let key = |(what, _, colour): super::host::TimeShare| format!("<b style=\"color:{colour}\">{what}</b> ");
     let keys: String = parts(&HostTimes::default()).into_iter().map(key).collect();
     format!("<p class=\"what\">{keys}</p>")
 }

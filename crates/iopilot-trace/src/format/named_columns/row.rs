@@ -17,11 +17,11 @@ pub(super) enum Said {
     /// No request: one of no length, or a command that is no block I/O.
     Nothing,
     Request(Box<TraceRecord>),
-    Event(Event),
+    Event(RowEvent),
 }
 
 /// An event of the block layer.
-pub(super) struct Event {
+pub(super) struct RowEvent {
     action: Vec<u8>,
     head: Head,
     rwbs: Rwbs,
@@ -190,7 +190,7 @@ impl<'a> Row<'a> {
             let action = self.get(Column::Action).unwrap_or_default().to_vec();
             let head = Head { device, cpu, time, pid };
             let payload = Payload::Extent(lba, sectors);
-            return Ok(Said::Event(Event { action, head, rwbs, payload, command: command.to_vec() }));
+            return Ok(Said::Event(RowEvent { action, head, rwbs, payload, command: command.to_vec() }));
         }
         let op = match rwbs.op {
             Some(op) => op,
@@ -217,7 +217,7 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Event {
+impl RowEvent {
     /// Takes it in.
     pub(super) fn take(&self, events: &mut BlockEvents, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let Self { head, rwbs, payload, command, .. } = self;

@@ -1,7 +1,7 @@
 //! Writing Parquet through the column API, one row group at a time.
 
 use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
-use crate::metadata::Names;
+use crate::metadata::StoredMetadata;
 use crate::writer::RecordWriter;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{IoPriority, Nanos, ProcessId};
@@ -69,7 +69,7 @@ impl Writer {
     }
 
     /// Writes the rest and the names, and hands back what was written to.
-    fn close(mut self, names: &Names) -> Result<BufWriter<File>> {
+    fn close(mut self, names: &StoredMetadata) -> Result<BufWriter<File>> {
         self.flush()?;
         let json = |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
         let mut entries = vec![
@@ -121,12 +121,12 @@ impl Writer {
 }
 
 impl RecordWriter for Writer {
-    fn write(&mut self, record: &TraceRecord, _: &Names) -> io::Result<()> {
+    fn write(&mut self, record: &TraceRecord, _: &StoredMetadata) -> io::Result<()> {
         self.rows.push(record.clone());
         if self.rows.len() == ROWS { self.flush().map_err(io_error) } else { Ok(()) }
     }
 
-    fn finish(self: Box<Self>, names: &Names) -> io::Result<BufWriter<File>> {
+    fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>> {
         self.close(names).map_err(io_error)
     }
 }

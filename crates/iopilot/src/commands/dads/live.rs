@@ -1,8 +1,8 @@
 //! `iopilot dads run`: the autopilot on live disks.
 
 use super::settings::{Flown, Settings, interval};
-use super::{Context, session, tui};
-use crate::args::{DadsRun, Fit, MachineArgs};
+use super::{CommandContext, session, tui};
+use crate::args::{DadsRunArgs, FitArg, MachineArgs};
 use iopilot_dads::{Reason, parse_candidates};
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
 use iopilot_live::{BlockQueue, DiskIdentity};
@@ -25,7 +25,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 const TRIAL_REQUESTS: u64 = 8000;
 
 /// Flies until a signal. Prints to standard error as things happen.
-pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &DadsRunArgs, context: &CommandContext) -> anyhow::Result<String> {
     let settings = Settings::of(args)?;
     session::check_writable_log("--audit", settings.audit.as_ref())?;
     let runtime = &args.runtime.runtime_dir;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> anyhow::Result<FlightOptions> {
+fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &CommandContext) -> anyhow::Result<FlightOptions> {
     let queue = BlockQueue::open(device)?;
     let seconds = interval("interval", flown.interval.unwrap_or(INTERVAL))?;
     let default = flown.default.as_deref().map(SchedulerSpec::parse).transpose()?;
@@ -67,7 +67,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         device: device.to_owned(),
         model,
         run,
-        wrap: flown.fit == Some(Fit::Wrap),
+        wrap: flown.fit == Some(FitArg::Wrap),
         candidates,
         default,
         interval: Duration::from_nanos(seconds.0),
@@ -83,8 +83,8 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
 }
 
 /// The model that stands for the disk of `queue`, and the kernel's settings of its block layer.
-fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result<(Model, RunConfig)> {
-    let (model, mut run) = match (&flown.disk, &flown.machine) {
+fn model(queue: &BlockQueue, flown: &Flown, context: &CommandContext) -> anyhow::Result<(Model, RunConfig)> {
+    let (model, mut run) = match (&flown.model, &flown.machine) {
         (None, None) => {
             let own = || DiskIdentity::of(queue).map(|identity| identity.state_file());
             let state = flown.learned.clone().map_or_else(own, Ok)?;
@@ -150,7 +150,7 @@ struct Printed {
 impl FlightLog {
     /// Prints the disk's start, each check that acts, why the autopilot cannot act, and the changes of phase that a user
     /// should know.
-    fn update(&mut self, disk: &DiskStatus, context: &Context) {
+    fn update(&mut self, disk: &DiskStatus, context: &CommandContext) {
         let name = &disk.device;
         let known = self.disks.entry(name.clone()).or_insert_with(|| {
             let mode = if disk.dry_run { "dry run: nothing will be changed" } else { "flying" };
@@ -177,8 +177,8 @@ impl FlightLog {
             known.model_off = if matches!(check.reason, Reason::ModelOff { .. }) { known.model_off + 1 } else { 0 };
             if known.model_off == MODEL_OFF {
                 context.note(format_args!(
-                    "{name}: nothing is changed, as the model is not like the disk ({} %): name another with --disk, leave \
-                     --disk out so that one is learned, or allow more with --max-error",
+                    "{name}: nothing is changed, as the model is not like the disk ({} %): name another with --model, \
+                     leave --model out so that one is learned, or allow more with --max-error",
                     check.model_error_percent.map_or("?".to_owned(), |off| format!("{off:.0}"))
                 ));
             }

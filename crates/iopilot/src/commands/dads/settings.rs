@@ -1,6 +1,6 @@
 //! The settings of `iopilot dads run`, from its file and its options.
 
-use crate::args::{DadsRun, Fit, Policy};
+use crate::args::{DadsRunArgs, FitArg, PolicyArg};
 use iopilot_block::{InputError, Nanos, parse_toml};
 use iopilot_dads::Rule;
 use serde::Deserialize;
@@ -44,16 +44,17 @@ struct OneDisk {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Flown {
-    pub(super) disk: Option<String>,
+    #[serde(alias = "disk")]
+    pub(super) model: Option<String>,
     pub(super) machine: Option<PathBuf>,
     pub(super) learned: Option<PathBuf>,
     pub(super) depth: Option<u32>,
-    pub(super) fit: Option<Fit>,
+    pub(super) fit: Option<FitArg>,
     pub(super) candidates: Option<Vec<String>>,
     pub(super) default: Option<String>,
     pub(super) interval: Option<f64>,
     pub(super) objective: Option<String>,
-    pub(super) policy: Option<Policy>,
+    pub(super) policy: Option<PolicyArg>,
     pub(super) max_error: Option<u32>,
     pub(super) revert: Option<bool>,
     pub(super) renew: Option<bool>,
@@ -66,12 +67,12 @@ impl Flown {
     /// These settings; where one is not set, that of `other`.
     fn or(self, other: &Self) -> Self {
         // Any of the three names the model, so they are taken together.
-        let (disk, machine, learned) = match (&self.disk, &self.machine, &self.learned) {
-            (None, None, None) => (other.disk.clone(), other.machine.clone(), other.learned.clone()),
-            _ => (self.disk, self.machine, self.learned),
+        let (model, machine, learned) = match (&self.model, &self.machine, &self.learned) {
+            (None, None, None) => (other.model.clone(), other.machine.clone(), other.learned.clone()),
+            _ => (self.model, self.machine, self.learned),
         };
         Self {
-            disk,
+            model,
             machine,
             learned,
             depth: self.depth.or(other.depth),
@@ -94,7 +95,7 @@ impl Flown {
 impl Flown {
     /// When to change. By default, only while the model's error is within [`LIVE_MAX_ERROR`].
     pub(super) fn rule(&self) -> Rule {
-        let rule = self.policy.unwrap_or(Policy::Thesis).rule();
+        let rule = self.policy.unwrap_or(PolicyArg::Thesis).rule();
         let max_error = match self.max_error {
             Some(0) => None,
             Some(percent) => Some(f64::from(percent) / 100.0),
@@ -114,11 +115,11 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Reads the options, and the file that they name.
-    pub(super) fn of(args: &DadsRun) -> anyhow::Result<Self> {
+    pub(super) fn of(args: &DadsRunArgs) -> anyhow::Result<Self> {
         let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let given = |flag: bool| flag.then_some(true);
         let options = Flown {
-            disk: args.disk.clone(),
+            model: args.model.clone(),
             machine: args.machine.clone(),
             learned: args.learned.clone(),
             depth: args.depth,
@@ -168,7 +169,7 @@ fn read(path: &Path) -> anyhow::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command, Dads};
+    use crate::args::{Cli, CliCommand, DadsCommand};
     use clap::Parser;
 
     fn settings(file: Option<&str>, options: &str) -> anyhow::Result<Settings> {
@@ -181,12 +182,12 @@ mod tests {
             words.extend(["--config".to_owned(), path.display().to_string()]);
         }
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Dads(Dads::Run(args)) => Settings::of(&args),
+            CliCommand::Dads(DadsCommand::Run(args)) => Settings::of(&args),
             other => panic!("{other:?}"),
         }
     }
 
-    const FILE: &str = "audit = \"a.jsonl\"\n\n[default-settings]\ndisk = \"hd-500-16\"\ninterval = 2.0\n\n[[disk]]\n\
+    const FILE: &str = "audit = \"a.jsonl\"\n\n[default-settings]\nmodel = \"hd-500-16\"\ninterval = 2.0\n\n[[disk]]\n\
                         device = \"/dev/sda\"\n\n[[disk]]\ndevice = \"/dev/sdb\"\nsettings = { interval = 1.0, \
                         machine = \"m.toml\", dry_run = true }\n";
 
@@ -196,12 +197,18 @@ mod tests {
         let [(a, sda), (b, sdb)] = &s.disks[..] else { panic!("{s:?}") };
         assert_eq!((a.as_path(), b.as_path()), (Path::new("/dev/sda"), Path::new("/dev/sdb")));
         assert_eq!((sda.interval, sdb.interval), (Some(2.0), Some(1.0)));
-        assert_eq!((sda.disk.as_deref(), sdb.disk.as_deref()), (Some("hd-500-16"), None));
+        assert_eq!((sda.model.as_deref(), sdb.model.as_deref()), (Some("hd-500-16"), None));
         assert_eq!((sda.dry_run, sdb.dry_run), (None, Some(true)));
         assert_eq!(sdb.objective.as_deref(), Some("p99"));
         let s = settings(Some(FILE), "/dev/sdb --interval 7").unwrap();
         assert_eq!(s.disks.len(), 1);
         assert_eq!((s.disks[0].1.interval, s.disks[0].1.machine.as_deref()), (Some(7.0), Some(Path::new("m.toml"))));
+    }
+
+    #[test]
+    fn a_file_may_call_the_model_disk() {
+        let s = settings(Some("[[disk]]\ndevice = \"/dev/sda\"\nsettings = { disk = \"hd-500-16\" }\n"), "").unwrap();
+        assert_eq!(s.disks[0].1.model.as_deref(), Some("hd-500-16"));
     }
 
     #[test]

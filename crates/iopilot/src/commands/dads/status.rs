@@ -1,7 +1,7 @@
 //! `iopilot dads status`, `explain` and `restore`.
 
-use super::Context;
-use crate::args::{DadsExplain, DadsRestore, DadsStatus};
+use super::CommandContext;
+use crate::args::{DadsExplainArgs, DadsRestoreArgs, DadsStatusArgs};
 use crate::render::{self, wrap};
 use iopilot_block::InputError;
 use iopilot_live::dads::{CheckSummary, DiskStatus, Phase, Recovery, ask, recover};
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Shows what a running daemon does.
-pub(super) fn run(args: &DadsStatus, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &DadsStatusArgs, context: &CommandContext) -> anyhow::Result<String> {
     let status = ask(&args.runtime.runtime_dir)?;
     if args.json {
         return render::json(&status);
@@ -90,7 +90,7 @@ pub(super) fn doing(disk: &DiskStatus) -> &'static str {
 }
 
 /// The last decision on each disk.
-pub(super) fn explain(args: &DadsExplain, context: &Context) -> anyhow::Result<String> {
+pub(super) fn explain(args: &DadsExplainArgs, context: &CommandContext) -> anyhow::Result<String> {
     let status = ask(&args.runtime.runtime_dir)?;
     let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let wanted = args.device.as_deref().map(name);
@@ -164,7 +164,7 @@ fn words(disk: &DiskStatus, width: usize) -> String {
 }
 
 /// Puts back what a killed daemon changed.
-pub(super) fn restore(args: &DadsRestore, context: &Context) -> anyhow::Result<String> {
+pub(super) fn restore(args: &DadsRestoreArgs, context: &CommandContext) -> anyhow::Result<String> {
     let done = recover(&args.runtime.runtime_dir)?;
     if done.is_empty() {
         context.note("nothing is left to be put back");

@@ -28,7 +28,7 @@ pub(super) enum JournalError<E: std::error::Error> {
 }
 
 /// The times of a training so far.
-pub(super) struct Journal {
+pub(super) struct TrainingJournal {
     path: PathBuf,
     file: File,
     /// The bytes before them.
@@ -41,7 +41,7 @@ pub(super) struct Journal {
     signals: Signals,
 }
 
-impl Journal {
+impl TrainingJournal {
     /// Opens or begins the journal beside `output` for a training that `what` describes on one line.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Journal {
 /// A disk that is asked only for what its journal does not know.
 pub(super) struct Journaled<'a, D> {
     pub(super) device: D,
-    pub(super) journal: &'a mut Journal,
+    pub(super) journal: &'a mut TrainingJournal,
 }
 
 impl<D> Journaled<'_, D> {
@@ -213,7 +213,7 @@ mod tests {
         let output = folder.path().join("trained.toml");
         let training = Training { form: TableForm::Two, samples: 2, seed: 3 };
         let run = |most: u64| {
-            let mut journal = Journal::open(&output, "a training").unwrap();
+            let mut journal = TrainingJournal::open(&output, "a training").unwrap();
             let (known, mut asked) = (journal.known() as u64, 0);
             let disk = Synchronous::new(Catalogue::get("hp-c2247").unwrap().build().unwrap());
             let device = Counting { disk, asked: &mut asked, most };
@@ -236,8 +236,8 @@ mod tests {
     fn what_is_left_of_another_training_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("trained.toml");
-        drop(Journal::open(&output, "one").unwrap());
-        let error = Journal::open(&output, "other").map(|_| ()).unwrap_err().to_string();
+        drop(TrainingJournal::open(&output, "one").unwrap());
+        let error = TrainingJournal::open(&output, "other").map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("trained.toml.part: training: got one, expected `other`, or no such file"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! `iopilot disk plot`: what a model is, in pictures.
 
 use super::cliff::write_cliff;
-use crate::commands::Context;
+use crate::commands::CommandContext;
 use crate::commands::session::load_disk;
 use crate::report::pictures;
 use anyhow::Context as _;
@@ -19,7 +19,7 @@ const REQUESTS: u64 = 5_000;
 const SECTORS: u64 = 16;
 
 /// Writes the pictures of `disk` into `folder`; the text to print.
-pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &CommandContext) -> anyhow::Result<String> {
     let spec = load_disk(disk, context)?;
     let device = spec.build()?;
     let name = &spec.name;

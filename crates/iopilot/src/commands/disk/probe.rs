@@ -1,7 +1,7 @@
 //! `iopilot disk probe`: what a disk is, by the times of reads.
 
-use crate::args::DiskProbe;
-use crate::commands::Context;
+use crate::args::DiskProbeArgs;
+use crate::commands::CommandContext;
 use crate::commands::session::{self, load_disk};
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
@@ -71,7 +71,7 @@ struct SeekReport {
 }
 
 /// Runs the command; the text to print.
-pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &DiskProbeArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", args.output.as_ref())?;
     let path = Path::new(&args.disk);
     if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
@@ -94,11 +94,11 @@ pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String>
 
 /// Probes `device`, and writes the file.
 fn probe<D: TimedDevice>(
-    args: &DiskProbe,
+    args: &DiskProbeArgs,
     name: &str,
     mut device: D,
     limit_s: Option<u32>,
-    context: &Context,
+    context: &CommandContext,
 ) -> anyhow::Result<String> {
     let probe = Probe {
         limit: Nanos::from_micros(args.hit_limit_us.into()),
@@ -160,7 +160,7 @@ fn report(found: &Probed) -> ProbeReport {
     }
 }
 
-fn text(report: &ProbeReport, name: &str, context: &Context) -> String {
+fn text(report: &ProbeReport, name: &str, context: &CommandContext) -> String {
     let reads = number::short_count(report.reads as f64);
     let minutes = number::plain(report.device_s / 60.0);
     let mut out = wrap(

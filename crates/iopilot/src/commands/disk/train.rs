@@ -1,8 +1,8 @@
 //! `iopilot disk train`: a disk as tables of times.
 
-use super::journal::{Journal, Journaled};
-use crate::args::DiskTrain;
-use crate::commands::Context;
+use super::journal::{Journaled, TrainingJournal};
+use crate::args::DiskTrainArgs;
+use crate::commands::CommandContext;
 use crate::commands::session::{self, load_disk};
 use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, number, wrap};
@@ -66,7 +66,7 @@ struct Subject {
 }
 
 /// Runs the command; the text to print.
-pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &DiskTrainArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", Some(&args.output))?;
     let cache_kib = args.cache_kib.map(u64::from);
     let path = Path::new(&args.disk);
@@ -83,7 +83,7 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
         };
         // Before anything is noted.
         cache_to_find(args, &subject)?;
-        let mut journal = Journal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
+        let mut journal = TrainingJournal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
         if journal.known() > 0 {
             let known = number::short_count(journal.known() as f64);
             context.note(format_args!("going on behind the {known} requests of a training that was interrupted"));
@@ -109,8 +109,8 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
 }
 
 /// All that the requests of a training depend on.
-fn training_line(args: &DiskTrain, subject: &Subject, capacity: u64) -> String {
-    let DiskTrain { form, samples, hit_limit_us, seed, .. } = args;
+fn training_line(args: &DiskTrainArgs, subject: &Subject, capacity: u64) -> String {
+    let DiskTrainArgs { form, samples, hit_limit_us, seed, .. } = args;
     let kib = subject.cache_kib.unwrap_or_default();
     let what = if subject.writes { "reads and writes" } else { "reads" };
     format!(
@@ -128,7 +128,7 @@ struct Tenths {
 }
 
 impl Tenths {
-    fn count(&self, context: &Context) {
+    fn count(&self, context: &CommandContext) {
         let before = self.done.get();
         self.done.set(before + 1);
         let tenths = |done: u64| 10 * done / self.total.max(1);
@@ -140,10 +140,10 @@ impl Tenths {
 
 /// Trains on `device`, and writes the file.
 fn train<D: TimedDevice>(
-    args: &DiskTrain,
+    args: &DiskTrainArgs,
     subject: &Subject,
     mut device: D,
-    context: &Context,
+    context: &CommandContext,
 ) -> anyhow::Result<String> {
     if device.capacity() > TableShape::LARGEST {
         let expected = format!("a disk of at most {} sectors", TableShape::LARGEST);
@@ -199,7 +199,7 @@ fn train<D: TimedDevice>(
 }
 
 /// The size of the disk's cache, which is looked for in steps of it, KiB; 0 for none.
-fn cache_to_find(args: &DiskTrain, subject: &Subject) -> Result<u64, InputError> {
+fn cache_to_find(args: &DiskTrainArgs, subject: &Subject) -> Result<u64, InputError> {
     match subject.cache_kib {
         Some(kib) => Ok(kib),
         // An SSD counts as a disk without a cache: every read is a miss (GF 4.3.1).
@@ -213,7 +213,7 @@ fn cache_to_find(args: &DiskTrain, subject: &Subject) -> Result<u64, InputError>
 
 /// The tables to train, the cache that was found in the disk, and the cache to simulate.
 fn form<D: TimedDevice>(
-    args: &DiskTrain,
+    args: &DiskTrainArgs,
     subject: &Subject,
     device: &mut D,
 ) -> anyhow::Result<(TableForm, Option<ProbedCache>, SimulatedCacheModel)> {
@@ -275,7 +275,7 @@ fn report(trained: &Trained, queue_depth: usize, probed: Option<ProbedCache>) ->
     }
 }
 
-fn text(report: &TrainingReport, name: &str, context: &Context) -> String {
+fn text(report: &TrainingReport, name: &str, context: &CommandContext) -> String {
     let minutes = report.device_s / 60.0;
     let requests = number::short_count(report.requests as f64);
     let line = format!("{requests} requests, which took {name} {} minutes of its own time", number::plain(minutes));

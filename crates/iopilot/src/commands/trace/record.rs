@@ -1,15 +1,15 @@
 //! `iopilot trace record`.
 
 use super::format_to_write;
-use crate::args::Record;
-use crate::commands::{Context, session};
+use crate::args::RecordArgs;
+use crate::commands::{CommandContext, session};
 use crate::failure::CommandFailed;
 use iopilot_live::{RecordOptions, record};
 use iopilot_trace::{TraceError, TraceWriter};
 use std::ops::ControlFlow;
 
 /// Records a device to a file.
-pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &RecordArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", Some(&args.output))?;
     let format = format_to_write(&args.output, args.to.as_ref())?;
     let mut options = RecordOptions::new(&args.device);
