@@ -1,4 +1,4 @@
-//! Targets with faults, to see that the fuzzer finds them. They are not among [`crate::TARGETS`].
+//! Targets with faults, to check that the fuzzer finds them. They are not among [`crate::TARGETS`].
 
 use crate::target::{FuzzInput, FuzzTarget};
 
@@ -10,7 +10,7 @@ pub(crate) static FAULTY: [FuzzTarget; 4] = [
     FuzzTarget { name: "faulty-recursion", input: FuzzInput::Other(recurses) },
 ];
 
-/// What most damaged inputs are not, and some are.
+/// True of some damaged inputs, but not of most.
 fn is_bad(bytes: &[u8]) -> bool {
     bytes.contains(&b'7')
 }

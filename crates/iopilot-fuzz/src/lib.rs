@@ -1,7 +1,7 @@
-//! What is fuzzed: every parser of what users give to iopilot, and what is done with that input then.
+//! Fuzz targets: every parser of user input, and the use that iopilot makes of what it parsed.
 //!
-//! A [`FuzzTarget`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under cargo-fuzz.
-//! A target panics where there is a fault. Trace formats are targets because they are in the table of formats.
+//! A [`FuzzTarget`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under
+//! cargo-fuzz. A target panics if it finds a fault. Trace formats are targets because they are in the table of formats.
 
 mod faulty;
 mod mutate;

@@ -1,11 +1,11 @@
-//! [`TARGETS`]: what is fuzzed, by name.
+//! [`TARGETS`]: the fuzz targets, by name.
 
 use crate::faulty::FAULTY;
 use crate::traces::{reordered, trace};
 use crate::used;
 use iopilot_trace::Format;
 
-/// One thing that is fuzzed.
+/// A fuzz target.
 #[derive(Clone, Copy)]
 pub struct FuzzTarget {
     /// Its name: a trace format, or what is described.
@@ -23,10 +23,9 @@ pub(crate) enum FuzzInput {
 }
 
 impl FuzzTarget {
-    /// Reads `bytes` and uses what they say. The answer tells inputs apart that make a difference.
+    /// Parses `bytes` and uses the result. Inputs that behave differently get different answers.
     ///
-    /// # Panics
-    /// Where there is a fault: what fuzzing looks for.
+    /// # Panics If there is a fault, which is what fuzzing looks for.
     pub fn check(&self, bytes: &[u8]) -> String {
         match self.input {
             FuzzInput::Trace(format) => trace(bytes, Some(format)),
@@ -116,12 +115,12 @@ impl FuzzTarget {
     }
 }
 
-/// Descriptions are text: what is not, the file's reader refuses before.
+/// Descriptions are text; the file's reader refuses anything else earlier.
 fn text(bytes: &[u8], check: fn(&str) -> String) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| "no text".to_owned(), check)
 }
 
-/// The answer of what refuses its input, which it does in one line.
+/// The answer for a refused input; the error must be one line.
 pub(crate) fn refused(error: &impl ToString) -> String {
     let line = error.to_string();
     assert!(!line.is_empty() && !line.contains('\n') && line.len() < 4096, "one line: {line}");

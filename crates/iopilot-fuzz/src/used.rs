@@ -1,4 +1,4 @@
-//! What is read is used: devices serve requests, workloads are run, schedulers schedule.
+//! Uses the parsed inputs: devices serve requests, workloads run, schedulers schedule.
 
 use crate::target::refused;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
@@ -15,7 +15,7 @@ use iopilot_workload::{FioJobs, FioSource};
 use iopilot_workload::{ProgramsSpec, Source, SourceHandle, Step, SystemSpec};
 use std::path::Path;
 
-/// Requests that a workload is let issue, and times that it is asked for more: one may compute forever.
+/// The most requests that a workload may issue, and the most calls for more, as it may compute forever.
 const REQUESTS: usize = 200;
 const CALLS: usize = 20_000;
 /// A small disk, so that files that fill it are made soon: 512 MiB.
@@ -207,7 +207,8 @@ pub(crate) fn scheduler(text: &str) -> String {
     }
 }
 
-/// Programs that are described, which then run for a while; or by name, with keys. What is said of those can be read again.
+/// Programs that are described, which then run for a while; or by name, with keys. The printed form of those parses
+/// again.
 pub(crate) fn programs(text: &str) -> String {
     if ProgramsSpec::is_in(text) || text.contains("[[") {
         let spec = ProgramsSpec::from_toml(text, "fuzz.toml");

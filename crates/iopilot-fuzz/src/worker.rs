@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// More inputs are not kept for further damage.
+/// The most inputs that are kept for further damage.
 const POOL: usize = 4096;
 /// Address space of a worker in bytes: no small input should need nearly that.
 const MEMORY: u64 = 4 << 30;
@@ -57,7 +57,7 @@ pub(crate) fn current(path: &Path) -> Option<(u64, Vec<u8>)> {
     Some((number, input.to_vec()))
 }
 
-/// An answer without what differs from input to input: of what was refused only what was expected, and no numbers.
+/// The kind of an answer: without numbers, and of an error only what was expected.
 fn kind(answer: &str) -> u64 {
     let text = answer.split_once(", expected ").map_or(answer, |(_, expected)| expected);
     let bare: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_digit()).take(200).collect();

@@ -1,4 +1,4 @@
-//! The fuzzer finds faults of every kind, keeps the input, and says how to see them again.
+//! The fuzzer finds faults of every kind, keeps the input, and says how to reproduce them.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

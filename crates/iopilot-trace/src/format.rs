@@ -52,7 +52,7 @@ macro_rules! formats {
             /// Every format there is.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// What there is to know of it.
+            /// Its properties.
             pub const fn spec(self) -> &'static FormatSpec {
                 match self {
                     $(Self::$variant => &$module::SPEC,)*
@@ -153,7 +153,7 @@ impl Format {
         self.spec().writing.is_some()
     }
 
-    /// The format of files whose names end in `.ending`, by which a file to write names its format.
+    /// The format in which files are written whose names end in `.ending`.
     pub fn by_ending(ending: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| f.name() == ending || f.spec().endings.contains(&ending))
     }

@@ -1,4 +1,5 @@
-//! I/O traces: formats in and out, and what a trace says of dependencies and think times.
+//! I/O traces: reading and writing formats, and inferring dependencies and think times. Comments cite GF
+//! (González-Férez' thesis of 2012) and Ganger (1995) by section.
 
 mod block_events;
 mod correlate;

@@ -74,7 +74,7 @@ impl PackedText {
         }
     }
 
-    /// Ends the packing, and hands back the file.
+    /// Ends the compression, and returns the file.
     pub(crate) fn finish(self) -> io::Result<BufWriter<File>> {
         match self {
             Self::Plain(out) => Ok(out),

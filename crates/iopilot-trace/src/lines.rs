@@ -5,7 +5,7 @@ use crate::source::ByteSource;
 use iopilot_block::InputError;
 use std::io::{self, Read};
 
-/// Longer lines than any trace has; more is taken for binary noise.
+/// The longest line. Longer ones occur in no trace and are taken for binary noise.
 const LONGEST_LINE: usize = 64 << 10;
 const BUFFER_BYTES: usize = 512 << 10;
 

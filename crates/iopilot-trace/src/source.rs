@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much of the beginning is looked at to find out the format.
+/// How many bytes of the beginning are inspected to recognise the format.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 /// The most memory that an xz stream may ask for, in KiB; `xz -9` asks for 64 MiB.

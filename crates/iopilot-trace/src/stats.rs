@@ -171,7 +171,7 @@ pub struct TraceStats {
 }
 
 impl TraceStats {
-    /// Of nothing yet.
+    /// Empty statistics.
     pub fn new() -> Self {
         Self::default()
     }
@@ -216,7 +216,7 @@ impl TraceStats {
         }
     }
 
-    /// What was counted, with the names that the trace gives to processes and devices
+    /// The statistics so far, with the names that the trace gives to processes and devices
     /// ([`crate::TraceReader::process_names`], [`crate::TraceReader::device_names`]).
     pub fn summary(&self, process_names: &BTreeMap<u32, String>, device_names: &[String]) -> TraceSummary {
         let named = self.processes.iter().filter(|(p, _)| p.is_some());

@@ -29,7 +29,7 @@ pub(crate) trait RecordWriter: Send {
     /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
     fn write(&mut self, record: &TraceRecord, names: &StoredMetadata) -> io::Result<()>;
 
-    /// Writes what is left, and hands back the file.
+    /// Writes the rest, and returns the file.
     fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>>;
 }
 
@@ -92,7 +92,7 @@ impl TraceWriter {
         self.skipped
     }
 
-    /// Writes what is left, makes it durable, and puts it in place.
+    /// Writes the rest, makes the file durable, and puts it in place.
     pub fn finish(self) -> Result<(), TraceError> {
         let io = |e| TraceError::io(&self.path, e);
         let mut out = self.records.finish(&self.names).map_err(io)?;

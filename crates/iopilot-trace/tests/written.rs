@@ -1,4 +1,4 @@
-//! What is written reads back, as far as its format can say it.
+//! Written traces read back, as far as the format can express them.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -78,7 +78,7 @@ fn any_trace() -> impl Strategy<Value = Vec<TraceRecord>> {
     })
 }
 
-/// What is left of `all` in `format`, as its table says.
+/// What `format` keeps of `all`, as its table says.
 fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
     let writing = format.spec().writing.expect("it is written");
     let keeps = |column| writing.keeps.contains(column);
@@ -137,7 +137,7 @@ proptest! {
             prop_assert_eq!((writer.written() + writer.skipped()) as usize, all.len());
             prop_assert_eq!(writer.written() as usize, expected.len());
             writer.finish().unwrap();
-            // Without a hint of the format: what is written tells what it is.
+            // Without a format option: written files must be recognised.
             let found = read_all(&path, &ReadOptions::default());
             if std::fs::metadata(&path).unwrap().len() == 0 {
                 // Nothing but flushes, in a format that knows none.

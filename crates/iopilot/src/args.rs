@@ -46,7 +46,7 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 a run failed, 2 bad input or usage; of `trace record`, that of the command.";
+    "Exit codes: 0 done, 1 a run failed, 2 bad input or usage; `trace record` returns that of its command.";
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(crate) struct GlobalArgs {
     /// Print nothing but the result: no progress, no notes on standard error.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Simulations to run at once; the result does not depend on it. Default: one a CPU.
+    /// Simulations to run in parallel; the result does not depend on it. Default: one per CPU.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Print without colours; NO_COLOR in the environment does the same.
@@ -79,10 +79,10 @@ pub(crate) enum CliCommand {
     /// The catalogue of disks.
     #[command(subcommand)]
     Disk(DiskCommand),
-    /// DiskSim configurations, as they are.
+    /// Run DiskSim configurations unchanged.
     #[command(subcommand)]
     Disksim(DisksimCommand),
-    /// This machine as a machine file: what its CPUs add to a request, and how the queue of a disk is set.
+    /// Describe this machine in a machine file: what its CPUs add to a request, and the settings of a disk's queue.
     #[command(subcommand)]
     Machine(MachineCommand),
     /// Cached disks: a cache in RAM over a disk, which prefetches in disk order while that pays.
@@ -97,7 +97,7 @@ pub(crate) enum CliCommand {
     /// Describe, convert and record traces.
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Virtual disks: block devices that take the time of a model, on data that are stored.
+    /// Virtual disks: block devices that store data, with the timing of a model.
     #[command(subcommand)]
     Vdisk(VdiskCommand),
     /// Print the completion script of a shell.
@@ -105,9 +105,9 @@ pub(crate) enum CliCommand {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the man page, or write those of all commands to a folder.
+    /// Print the man page, or write the man pages of all commands to a folder.
     Man {
-        /// The folder to write to; made where it does not exist.
+        /// The folder to write to; created if it does not exist.
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         out: Option<PathBuf>,
     },
@@ -137,37 +137,38 @@ pub(crate) struct DemoArgs {
 /// `iopilot compare`
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// A trace in any known format, a fio job file (.fio), a description of synthetic load or of programs (.toml), or programs
-    /// by name with keys (`synrgen:users=4`); `-` is standard input. Several recordings of one load are one comparison: their results are put together, and their differences are part of the spread.
+    /// A trace in any known format, a fio job file (.fio), a description of synthetic load or of programs (.toml), or
+    /// programs by name with keys (`synrgen:users=4`); `-` is standard input. Several recordings of one load make one
+    /// comparison: their results are pooled, and their differences are part of the spread.
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) workload: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` is every
-    /// one that runs on any disk, `positional` those that need the position of the disk's arm. `prio(LIST)` puts
-    /// criticality-based scheduling around each of a list.
+    /// Schedulers, separated by commas, each with the tunables to set: `bfq:low_latency=0:slice_idle=4`. `all` means
+    /// every scheduler that runs on any disk, `positional` those that need the position of the disk's arm. `prio(LIST)`
+    /// puts criticality-based scheduling around each scheduler of the list.
     #[arg(long, short, value_name = "LIST", default_value = "all", action = ArgAction::Append)]
     pub(crate) scheduler: Vec<String>,
-    /// Caches above the block layer, separated by commas, to be compared under each scheduler: `off,64x128k,algorithm=v2`. `off`
-    /// is none; a setting with `=` belongs to the cache before it.
+    /// Caches above the block layer, separated by commas, to compare under each scheduler: `off,64x128k,algorithm=v2`.
+    /// `off` means no cache; a setting with `=` belongs to the cache before it.
     #[arg(long, value_name = "LIST")]
     pub(crate) redcap: Option<String>,
-    /// Instead, compare what models of the workload say of the schedulers (Ganger 6), separated by commas: `open`, `closed` and
-    /// `system`. The requests of a run with their causes, under the first scheduler, are replayed at their arrival times (open),
-    /// and with as many outstanding as there were on average (closed).
+    /// Compare the schedulers under models of the workload instead (Ganger 6), separated by commas: `open`, `closed`
+    /// and `system`. The system model keeps the causes of requests. The requests of its run under the first scheduler
+    /// are replayed at their arrival times (open), or with their mean number outstanding (closed).
     #[arg(long, value_name = "LIST", conflicts_with_all = ["redcap", "replays", "report"])]
     pub(crate) models: Option<String>,
     #[command(flatten)]
     pub(crate) replay: ReplayArgs,
-    /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its statistics
-    /// are dropped, and the state that it leaves is kept: caches are warm.
+    /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its
+    /// statistics are dropped; the state that it leaves is kept, so that caches are warm.
     #[arg(long, value_name = "TIME|N", value_parser = quantity::warm_up, conflicts_with = "models")]
     pub(crate) warm_up: Option<WarmUp>,
-    /// How often each scheduler is run, each time with other think times or another seed: the spread of the runs says how sure
-    /// the result is. Default: 5 for a trace with processes, 3 for synthetic load, 1 for others.
+    /// Runs of each scheduler, each with other think times or another seed. Their spread shows how certain the result
+    /// is. Default: 5 for a trace with processes, 3 for synthetic load, 1 for others.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) replays: Option<u32>,
-    /// The order of the table; JSON is always in the order asked for.
+    /// The order of the table; JSON always has the order asked for.
     #[arg(long, value_enum, default_value_t = SortArg::Best)]
     pub(crate) sort: SortArg,
     #[command(flatten)]
@@ -194,8 +195,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) redcap: Option<String>,
     #[command(flatten)]
     pub(crate) replay: ReplayArgs,
-    /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its statistics
-    /// are dropped, and the state that it leaves is kept: caches are warm.
+    /// Leave the beginning out of the results: a time of the simulation (`10s`), or a number of requests (`5000`). Its
+    /// statistics are dropped; the state that it leaves is kept, so that caches are warm.
     #[arg(long, value_name = "TIME|N", value_parser = quantity::warm_up)]
     pub(crate) warm_up: Option<WarmUp>,
     /// Write every request with its times as a trace, also those of a warm-up; only with one scheduler. The name's ending gives
@@ -234,31 +235,31 @@ pub(crate) struct ReplayArgs {
     /// Requests in flight in closed replay.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) population: u32,
-    /// What the file is, where name and content do not show it: fio, ganger, programs, or one of
-    /// `iopilot trace formats`.
+    /// The format of the file, if its name and content do not show it: fio, ganger, programs, or one of `iopilot trace
+    /// formats`.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     #[command(flatten)]
     pub(crate) columns: ColumnsArgs,
-    /// The device to take from a trace of several.
+    /// The device to replay, from a trace of several devices.
     #[arg(long, value_name = "N")]
     pub(crate) device: Option<u32>,
     #[command(flatten)]
     pub(crate) order: ReorderArgs,
-    /// Only the first so many requests of a trace.
+    /// Replay only the first N requests of a trace.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
-    /// What becomes of requests past the end of the disk.
+    /// What to do with requests past the end of the disk.
     #[arg(long, value_enum, default_value_t = FitArg::Error)]
     pub(crate) fit: FitArg,
-    /// Requests that asynchronous processes keep in flight, where the trace understates it.
+    /// Requests that asynchronous processes keep in flight, if the trace shows too few.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) window: Option<u32>,
     /// Stretch arrival times (open) or think times (dependent) by this factor; below 1 is a heavier load.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) time_scale: f64,
-    /// Where the block layer's settings come from that the machine file does not set: a recording of `iopilot trace record`
-    /// carries those of its machine.
+    /// The source of the block layer's settings that the machine file does not set. A recording of `iopilot trace
+    /// record` carries those of its machine.
     #[arg(long, value_enum, default_value_t = SettingsArg::Recorded)]
     pub(crate) settings: SettingsArg,
     /// The random seed of synthetic workloads and of the host.
@@ -269,7 +270,7 @@ pub(crate) struct ReplayArgs {
 /// The columns of a trace in no known format.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ColumnsArgs {
-    /// The columns of a text that is in no known format: names between commas or blanks, as in the text
+    /// The columns of a text that is in no known format: names separated by commas or blanks, as in the text
     /// (`time_us,op,lba,sectors`), or a format of `blkparse -f`. docs/reference/trace-formats.md has the names.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) columns: Option<String>,
@@ -282,11 +283,11 @@ impl ColumnsArgs {
     }
 }
 
-/// What becomes of records that are not in order of time.
+/// How records that are not in order of time are read.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ReorderArgs {
-    /// Put records of a trace in order that stand up to N places late (8192 if no N is given). Without it a time that
-    /// goes back is an error; only the CPUs of blkparse and blktrace need not agree.
+    /// Sort records that stand up to N places late (8192 if no N is given). Without it, a time that goes back is an
+    /// error, except between the CPUs of blkparse and blktrace.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "8192",
           value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     pub(crate) reorder: Option<u32>,
@@ -322,10 +323,10 @@ pub(crate) enum ReplayModeArg {
     Dependent,
 }
 
-/// Where the block layer's settings come from.
+/// The source of the block layer's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SettingsArg {
-    /// From the recording, where it carries them; else the kernel's defaults.
+    /// The recording, if it carries them; else the kernel's defaults.
     Recorded,
     /// The kernel's defaults.
     Default,
@@ -335,9 +336,9 @@ pub(crate) enum SettingsArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FitArg {
-    /// They are an error.
+    /// Report an error.
     Error,
-    /// Their addresses wrap around.
+    /// Wrap their addresses around.
     Wrap,
 }
 
@@ -361,7 +362,7 @@ pub(crate) enum SchedulerCommand {
     },
     /// Show a scheduler's tunables with their units, defaults and ranges.
     Show {
-        /// The scheduler; `prio` and `prio(SCHEDULER)`, too.
+        /// The scheduler, `prio`, or `prio(SCHEDULER)`.
         name: String,
         /// Print JSON.
         #[arg(long)]

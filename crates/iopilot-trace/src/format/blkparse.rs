@@ -47,7 +47,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// A reader of `source`; records may be late by what `reorder` says, CPUs must keep order where it says nothing.
+    /// A reader of `source`. Records may be `reorder` places late; with `None`, each CPU must keep order.
     fn new(source: ByteSource, reorder: Option<usize>) -> Self {
         Self { lines: Lines::new(source), events: Events::new(reorder), at_end: false }
     }
@@ -85,7 +85,7 @@ struct Events {
     events: BlockEvents,
     /// The device of the last event: nearly always that of the next.
     device: (Vec<u8>, u32),
-    /// What is known of the summary where the last line was one of it.
+    /// The summary, if the last line belonged to one.
     summary: Option<Summary>,
 }
 

@@ -76,7 +76,7 @@ struct File {
     input: Binary,
     swapped: Option<bool>,
     payload: Vec<u8>,
-    /// Where each CPU must keep order.
+    /// The order of each CPU; `None` if records may be late.
     order: Option<CpuOrder>,
     next: Option<Event>,
 }

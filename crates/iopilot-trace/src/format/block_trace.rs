@@ -31,7 +31,8 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 struct Reader {
     lines: Lines,
     events: BlockEvents,
-    /// Whether events of requests were seen. Until then the completions of bios count; behind, they repeat others.
+    /// Whether events of requests were seen. Completions of bios count only before that; later ones repeat those of
+    /// requests.
     requests_seen: bool,
     at_end: bool,
 }
@@ -78,7 +79,7 @@ struct Line<'a> {
     time: &'a [u8],
     /// The event behind `block_`, without its colon.
     event: &'a [u8],
-    /// What it says.
+    /// The text behind the event's name.
     says: &'a [u8],
 }
 
@@ -195,7 +196,7 @@ fn take(
             | b"rq_error"
     );
     if !known {
-        // Plugs, remaps, allocations: they say nothing that the others do not.
+        // Plugs, remaps and allocations add nothing to the other events.
         return Ok(());
     }
     let time = decimal(line.time, 9).map(Nanos).ok_or_else(|| invalid("time", line.time, "seconds"))?;

@@ -1,9 +1,9 @@
 //! CloudPhysics CSV: a header `version,time,op,size,lbn`, then the time, the SCSI operation code in hexadecimal, the size
 //! in bytes, the block of 512 bytes.
 //!
-//! The one public file with this header (`trace.csv` of PyMimircache and libCacheSim, whose FAQ says "the time unit is in
-//! sec") counts whole seconds. Times from 10^10 on are microseconds, as in the vscsi trace that it was made from: as
-//! seconds they would be centuries. What is written here has seconds with six decimals.
+//! The one public file with this header (`trace.csv` of PyMimircache and libCacheSim, whose FAQ says "the time unit is
+//! in sec") counts whole seconds. Times from 10^10 on are microseconds, as in the vscsi trace that it was made from: as
+//! seconds they would be centuries. Written files have seconds with six decimals.
 
 use super::columns::CsvRow;
 use super::detect::Detect;
@@ -27,7 +27,7 @@ const UNIT: Nanos = Nanos(1000);
 /// Whole times from here on are microseconds.
 const MICROSECONDS: u64 = 10_000_000_000;
 
-/// What a user should know of whole seconds.
+/// The note to the user on whole seconds.
 const WHOLE_SECONDS: &str = "times are taken for whole seconds, so that requests of one second arrive together; where \
                              they are microseconds: --columns -,time_us,opcode,bytes,lba";
 

@@ -5,7 +5,7 @@ use super::five_numbers::FiveNumbers;
 use crate::source::HEAD_BYTES;
 use iopilot_block::InputError;
 
-/// Lines that are looked at.
+/// Lines that are inspected.
 const LINES: usize = 512;
 
 /// The mark that some programs put before a text in UTF-8.
@@ -127,7 +127,7 @@ fn recognised(is: impl Fn(&Detect) -> bool) -> Vec<Format> {
     Format::ALL.iter().copied().filter(|f| f.spec().detect.iter().any(&is)).collect()
 }
 
-/// There is nothing: no trace in any format.
+/// The error for an empty input.
 pub(crate) fn empty() -> InputError {
     InputError::new("trace", "an empty file", "a trace")
 }
@@ -202,7 +202,7 @@ mod tests {
         let e = from_head(whole.as_bytes()).unwrap_err().to_string();
         assert!(e.contains("--format disksim (requests up to 2 MiB") && e.contains("--format msr-ms"), "{e}");
         assert!(!e.contains("mqsim"), "2 MiB in 10 ns: {e}");
-        // One line says next to nothing.
+        // One line is too little to decide.
         assert!(from_head(b"0 0 8 8 1\n").is_err());
     }
 

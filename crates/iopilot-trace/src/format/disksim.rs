@@ -1,7 +1,7 @@
 //! DiskSim's default ("ascii") input: `time(ms) device block blocks flags(hex)`, blocks of 512 bytes.
 //!
-//! Of the flags, bit 0 is a read (`READ`), 0x2 a request that somebody waits for (`TIME_CRITICAL`), 0x4 one that
-//! somebody will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
+//! Of the flags, bit 0 is a read (`READ`), 0x2 a request that a process waits for (`TIME_CRITICAL`), 0x4 one that a
+//! process will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
 
 use super::Format;
 use super::detect::Detect;
@@ -51,7 +51,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
-/// The flags have two digits, by which it is told from the other formats of five numbers.
+/// Flags are written with two digits, which distinguish this format from the others of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let mut flags = 0;
     if record.op == Op::Read {

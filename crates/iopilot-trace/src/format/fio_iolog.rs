@@ -27,7 +27,7 @@ const VERSION_3: &[u8] = b"fio version 3 iolog";
 
 const ACTIONS: &str = "add, open, close, read, write, trim, sync, datasync or (version 2) wait";
 
-/// What a user should know of a log with waits.
+/// The note to the user on a log with waits.
 const WAITS: &str = "the waits of this log (version 2) are taken for microseconds since the wait before, as fio's manual \
                      says; fio 3.33 itself replays them as milliseconds since its start";
 

@@ -40,7 +40,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// From both ends, as a process' name may hold blanks.
+    /// Splits a line from both ends, as a process' name may hold blanks.
     fn of(line: &'a [u8]) -> Result<Self, InputError> {
         let mut words = words(line);
         while words.last().is_some_and(|w| w.len() >= DIGEST && w.iter().all(u8::is_ascii_hexdigit)) {

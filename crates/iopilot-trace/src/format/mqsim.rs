@@ -43,7 +43,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
-/// The zero before the time tells it from the other formats of five numbers.
+/// The zero before the time distinguishes this format from the others of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (arrival, read) = (record.arrival.0, u8::from(record.op == Op::Read));
     writeln!(out, "0{arrival} {} {} {} {read}", record.device, record.lba, record.sectors)

@@ -44,7 +44,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
-/// The zero before the time tells it from the other formats of five numbers.
+/// The zero before the time distinguishes this format from the others of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (ms, ns) = (record.arrival.0 / 1_000_000, record.arrival.0 % 1_000_000);
     let (offset, size) = (record.lba.0 * 512, record.sectors.bytes());

@@ -39,7 +39,7 @@ struct Reader {
     lines: Lines,
     layout: Option<ColumnLayout>,
     events: BlockEvents,
-    /// Where the last line was one of blkparse's summary.
+    /// The summary of blkparse, if the last line belonged to one.
     summary: Option<Summary>,
     /// Rows read, headers not counted.
     rows: u64,

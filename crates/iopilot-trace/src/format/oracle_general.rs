@@ -16,7 +16,7 @@ use iopilot_block::{InputError, Nanos, Op, SECTOR_BYTES};
 /// Records at the beginning that must look like some.
 const PLAUSIBLE: usize = 64;
 
-/// What a user should know.
+/// The note to the user on what is assumed.
 const ASSUMED: &str = "the format does not tell reads from writes: all are taken for reads, objects for blocks of 512 \
                        bytes, and requests of one second arrive together";
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// One trace format: its module fills this in, the table in `format.rs` lists it.
 ///
-/// From these the rest follows: `--format`, `trace formats`, detection, the fuzz targets, and the tests that every
+/// The rest is derived from these: `--format`, `trace formats`, detection, the fuzz targets, and the tests that every
 /// format must pass.
 #[derive(Debug)]
 pub struct FormatSpec {
@@ -98,7 +98,7 @@ bitflags! {
 }
 
 impl Writing {
-    /// Whether it has a word for `op`.
+    /// Whether the format can express `op`.
     pub fn knows(&self, op: Op) -> bool {
         op.transfers() || self.keeps.intersects(KeptFields::FLUSH_AND_DISCARD | KeptFields::EVERY_FIELD)
     }

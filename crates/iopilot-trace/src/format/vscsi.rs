@@ -49,7 +49,7 @@ impl VscsiCommand {
             && self.block < 1 << 54
     }
 
-    /// The request that it is, if it is one.
+    /// The request, if the command is one.
     pub(super) fn record(&self, version: u16, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
         if self.version >> 8 != version {
             return Err(InputError::new("version", (self.version >> 8).to_string(), version.to_string()));

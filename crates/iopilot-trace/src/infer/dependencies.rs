@@ -15,7 +15,7 @@ bitflags! {
         const WAITS = 1 << 1;
         /// Requests of other processes wait for it.
         const AWAITED = 1 << 2;
-        /// Its process had waited since its request before it.
+        /// Its process waited between its previous request and this one.
         const WOKEN = 1 << 3;
     }
 }
@@ -121,8 +121,8 @@ impl Dependencies {
         self.marks[request as usize].contains(Marks::BLOCKING)
     }
 
-    /// Lets the process numbered `process` keep `in_flight` blocking requests outstanding, where it was seen to keep fewer: it
-    /// slept for tags when the trace was made.
+    /// Lets the process numbered `process` keep `in_flight` blocking requests outstanding, if the trace shows fewer
+    /// because it slept for tags during the recording.
     pub fn keep_in_flight(&mut self, process: u32, in_flight: u32) {
         for at in self.range(process as usize) {
             let limit = &mut self.outstanding_limit[self.order[at] as usize];

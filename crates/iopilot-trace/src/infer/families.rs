@@ -80,7 +80,7 @@ fn child(records: &[TraceRecord], processes: &TraceProcesses, marks: &[Marks], p
     Child { process, start, end, last_blocking }
 }
 
-/// Of the processes that bore the parent's id, the one alive at `time`: the last that started by then.
+/// Of the processes with the parent's id, the one alive at `time`: the last that started by then.
 fn parent_at(processes: &TraceProcesses, candidates: Option<&Vec<usize>>, time: Nanos) -> Option<usize> {
     let started = |&&p: &&usize| processes.list[p].start.is_none_or(|s| s <= time);
     candidates?.iter().rev().find(started).copied()

@@ -1,4 +1,4 @@
-//! [`TraceProcesses`]: which requests are whose.
+//! [`TraceProcesses`]: the requests of each process.
 
 use crate::TraceRecord;
 use iopilot_block::{Nanos, ProcessId};

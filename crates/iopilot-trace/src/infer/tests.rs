@@ -1,4 +1,4 @@
-//! What the thesis says of arrivals, and the property that makes a replay trustworthy.
+//! The thesis' claims about arrivals, and the property that makes a replay trustworthy.
 
 use super::*;
 use iopilot_block::{Flags, Lba, Op, ProcessId, Sectors};
@@ -167,7 +167,7 @@ fn without_a_start_there_is_no_parent_to_wait_for() {
 
 #[test]
 fn a_process_whose_start_is_recorded_late_waits_for_no_elder_that_had_not_ended() {
-    // The first record of process 12 lacks its start; the second tells one that lies after the first.
+    // The first record of process 12 has no start; the second has one that lies after the first record.
     let deps = inferred(&[born(read(11, 10, 100), 10, 5), read(12, 50, 60), born(read(12, 150, 200), 10, 120)]);
     assert!(extra(&deps, 1).is_empty());
     let mut child = born(read(12, 50, 60), 10, 120);
@@ -267,7 +267,7 @@ fn requests_in_flight_when_the_recording_ended_block_nobody() {
     assert_eq!(replay(&deps, |_| us(50)).len(), 8);
 }
 
-/// The eight processes of four synchronous reads each of GF 4.4.1, all as eager as each other.
+/// The eight processes of four synchronous reads each of GF 4.4.1, all equally eager.
 fn eight_processes(mut serve: impl FnMut(&mut VecDeque<(u32, u32)>) -> Option<(u32, u32)>) -> Vec<(u32, u32)> {
     // Recorded under FIFO at 100 us a request.
     let records: Vec<_> =
@@ -381,7 +381,7 @@ fn to_sleep_in_a_submission_is_not_to_think() {
     ];
     let deps = inferred(&records);
     assert_eq!((deps.outstanding_limit(2), deps.think(2)), (1, us(3)));
-    // A trace that tells of no insertion tells nothing of that either.
+    // A trace without insertion times does not show that sleep.
     records[0].inserted = None;
     assert_eq!(inferred(&records).think(2), us(103));
 }

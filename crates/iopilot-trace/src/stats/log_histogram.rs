@@ -82,7 +82,7 @@ impl LogHistogram {
         self.max
     }
 
-    /// In units of which one counted unit is `scale`.
+    /// The distribution, with each counted value multiplied by `scale`.
     pub(super) fn summary(&self, scale: f64) -> DistributionSummary {
         if self.total == 0 {
             return DistributionSummary::default();

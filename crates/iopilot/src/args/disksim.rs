@@ -22,11 +22,11 @@ pub(crate) struct DisksimRunArgs {
     /// The parameter file (.parv). Files that it names are looked for beside it, then in the folders of LP_PATH.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Requests from this trace, not from the file's synthetic load; - is the standard input.
+    /// Take requests from this trace instead of the file's synthetic load; `-` is standard input.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
     /// The format of the trace: ascii, batch, validate, emcsymm, emcbackend, hpl, or one of `iopilot trace`. Default:
-    /// found out from its content.
+    /// recognised by its content.
     #[arg(long, value_name = "FORMAT", requires = "trace")]
     pub(crate) trace_format: Option<String>,
     /// Seed of the random numbers, instead of the file's.

@@ -36,7 +36,7 @@ pub(crate) struct ExperimentRunArgs {
     /// Print JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Also write everything to this folder, as JSON, CSV and pictures; made where it does not exist.
+    /// Also write everything to this folder, as JSON, CSV and pictures; created if it does not exist.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `iopilot disk calibrate`: a drive's model, fitted to what was measured on the drive.
+//! `iopilot disk calibrate`: fits a drive's model to times measured on the drive.
 
 use super::{CommandContext, session};
 use crate::args::CalibrateArgs;
@@ -19,7 +19,7 @@ use std::path::Path;
 struct CalibrationReport<'a> {
     train_requests: usize,
     test_requests: usize,
-    /// The calibrated drive's errors on the requests that were not fitted to.
+    /// The calibrated drive's errors on the requests that were not used for the fit.
     test: Errors,
     /// The errors on the same requests before the calibration.
     before: Errors,
@@ -28,7 +28,7 @@ struct CalibrationReport<'a> {
     rules: &'a [String],
 }
 
-/// How far predictions are off; the shares are of all test requests.
+/// Prediction errors; shares are of all test requests.
 #[derive(Serialize)]
 struct Errors {
     mean_measured_ms: f64,
@@ -56,7 +56,7 @@ impl From<&Validation> for Errors {
     }
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(super) fn run(args: &CalibrateArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", args.output.as_ref())?;
     let mut disk = load(&args.spec, context)?;
@@ -85,7 +85,7 @@ pub(super) fn run(args: &CalibrateArgs, context: &CommandContext) -> anyhow::Res
     })
 }
 
-/// The drive that `name` names: one of DiskSim's files, or one of ours.
+/// The drive called `name`: a file of DiskSim's, or one of ours.
 fn load(name: &str, context: &CommandContext) -> anyhow::Result<DiskSpec> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {

@@ -10,7 +10,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, RunOptions};
 use iopilot_workload::Workload;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(args: &CompareArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CompareArgs, context: &CommandContext) -> anyhow::Resul
     Ok(render::comparison(&comparison, args.sort == SortArg::Best, context.terminal))
 }
 
-/// What models of the workload say.
+/// Compares the schedulers under several models of the workload.
 fn compare_models(
     machine: &Machine,
     workloads: &[Workload],

@@ -9,7 +9,7 @@ mod tui;
 use super::{CommandContext, session};
 use crate::args::DadsCommand;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &DadsCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         DadsCommand::Replay(args) => replay::run(args, context),

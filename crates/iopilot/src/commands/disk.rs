@@ -33,7 +33,7 @@ struct Entry {
     values_from: MarkCounts,
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &DiskCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         DiskCommand::List { markdown: true, .. } => Ok(Catalogue::markdown()?),
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &DiskCommand, context: &CommandContext) -> anyhow::Re
         }
         DiskCommand::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk, context)?)?),
         DiskCommand::Show { disk, toml: true, .. } => match Catalogue::toml(disk) {
-            // As it stands in the catalogue, with its comments.
+            // The catalogue's own text, with its comments.
             Some(text) => Ok(text.to_owned()),
             None => Ok(load_disk(disk, context)?.to_toml()),
         },
@@ -58,7 +58,7 @@ pub(crate) fn run(command: &DiskCommand, context: &CommandContext) -> anyhow::Re
     }
 }
 
-/// A drive of DiskSim as TOML; the text to print where no file is named.
+/// Converts a DiskSim drive to TOML. Returns the text if no output file is named.
 fn convert(spec: &Path, output: Option<&PathBuf>, context: &CommandContext) -> anyhow::Result<String> {
     if !iopilot_disksim::is_disksim_file(spec) {
         return Err(InputError::new("spec", spec.display().to_string(), "a .diskspecs or .parv file").into());
@@ -143,7 +143,7 @@ fn list(entries: &[Entry], context: &CommandContext) -> String {
     table.render(context.terminal)
 }
 
-/// The description, every parameter with where its value comes from.
+/// The description: every parameter with the source of its value.
 fn show(spec: &DiskSpec, context: &CommandContext) -> anyhow::Result<String> {
     let terminal = context.terminal;
     let mut out = format!("{}  {}\n", terminal.bold(&spec.name), spec.model);
@@ -178,7 +178,7 @@ fn leaves(prefix: &str, table: &toml::Table, each: &mut impl FnMut(&str, String)
         let key = format!("{prefix}.{key}");
         match value {
             toml::Value::Table(inner) => leaves(&key, inner, each),
-            // Few numbers are shown, such as the times of a cell's pages.
+            // Only short lists are shown in full, such as the times of a cell's pages.
             toml::Value::Array(items) if items.len() <= 4 && items.iter().all(|i| i.is_float() || i.is_integer()) => {
                 each(&key, items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
             }

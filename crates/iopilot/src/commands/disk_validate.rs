@@ -1,4 +1,4 @@
-//! `iopilot disk validate`: a model against the times measured on the drive.
+//! `iopilot disk validate`: compares a model with times measured on the drive.
 
 use super::CommandContext;
 use super::session::load_disk;
@@ -15,7 +15,7 @@ use iopilot_trace::{ThinkTime, ValidateRecord, read_validate};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(args: &DiskValidateArgs, context: &CommandContext) -> anyhow::Result<String> {
     let mut disk = load(args, context)?;
     let records = read_validate(&args.trace)?;
@@ -86,8 +86,8 @@ fn calibrate(args: &DiskValidateArgs, disk: &mut DiskSpec, records: &[ValidateRe
     Ok(())
 }
 
-/// The predictions of a calibrated drive at the measured clock, its spindle followed as the calibration says; `None` for
-/// other drives, the other clock, or where the side of the think times is given.
+/// The predictions of a calibrated drive with the measured clock, whose spindle phase is tracked as the calibration
+/// found it. `None` for other drives, for the other clock, or if the user gave the side of the think times.
 fn as_calibrated(
     args: &DiskValidateArgs,
     disk: &DiskSpec,

@@ -1,4 +1,4 @@
-//! `iopilot disksim`: DiskSim configurations as they are.
+//! `iopilot disksim`: runs DiskSim configurations unchanged.
 
 use super::CommandContext;
 use crate::args::{DisksimCommand, DisksimRunArgs};
@@ -10,7 +10,7 @@ use iopilot_render::Terminal;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &DisksimCommand, context: &CommandContext) -> anyhow::Result<String> {
     let DisksimCommand::Run(args) = command;
     let overrides = args.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>()?;

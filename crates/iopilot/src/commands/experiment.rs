@@ -16,7 +16,7 @@ struct Entry {
     title: &'static str,
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(super) fn run(command: &ExperimentCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         ExperimentCommand::List { json } => {

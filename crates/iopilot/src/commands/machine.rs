@@ -1,4 +1,4 @@
-//! `iopilot machine`: the machine that this is, as a machine file.
+//! `iopilot machine`: describes this machine in a machine file.
 
 use super::CommandContext;
 use super::session::{check_writable, load_disk};
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(super) fn run(command: &MachineCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         MachineCommand::Probe(args) => probe(args, context),
@@ -48,7 +48,7 @@ fn probe(args: &MachineProbeArgs, context: &CommandContext) -> anyhow::Result<St
     Ok(String::new())
 }
 
-/// A drive of the catalogue that is of the same kind.
+/// A drive of the catalogue of the same kind.
 fn stand_in(queue: &QueueSettings) -> &'static str {
     match (queue.rotational, queue.nr_hw_queues) {
         (true, _) => "exos-x18-18t",

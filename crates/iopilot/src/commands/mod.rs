@@ -44,7 +44,7 @@ impl CommandContext {
     }
 }
 
-/// Runs `command`; the text to print.
+/// Runs `command` and returns the text to print.
 pub(crate) fn run(command: &CliCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         CliCommand::Demo(args) => demo::run(args, context),

@@ -17,10 +17,10 @@ use iopilot_render::number::bytes;
 use serde::Serialize;
 use std::path::Path;
 
-/// Decisions that the text of `status` shows.
+/// Decisions that `status` shows.
 const SHOWN: usize = 5;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &RedcapCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         RedcapCommand::Attach(args) if args.dry_run => dry_run(args, context),

@@ -1,4 +1,4 @@
-//! `iopilot scheduler`: which there are, and what can be tuned.
+//! `iopilot scheduler`: the schedulers and their tunables.
 
 use super::CommandContext;
 use crate::args::SchedulerCommand;
@@ -29,7 +29,7 @@ struct TunableDescription {
     description: String,
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &SchedulerCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         SchedulerCommand::List { json: true } => {
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &SchedulerCommand, context: &CommandContext) -> anyho
     }
 }
 
-/// What is to be shown: a scheduler, `prio`, or that around a scheduler.
+/// The subject of `show`: a scheduler, `prio`, or `prio` around a scheduler.
 struct Subject {
     name: String,
     lineage: &'static str,
@@ -114,7 +114,7 @@ fn show(subject: &Subject, context: &CommandContext) -> String {
 
 fn range(t: &Tunable) -> String {
     let whole = if t.integer { "whole, " } else { "" };
-    // Above this a double cannot represent every whole number: such a limit is no limit.
+    // Above this, a double cannot represent every whole number. Such a maximum means no limit.
     if t.max >= 9e15 {
         format!("({}, {whole}{} or more)", t.unit, number::tick(t.min))
     } else {

@@ -1,4 +1,4 @@
-//! What `compare`, `simulate` and `demo` share: reading what the options name, running, and writing the page.
+//! The steps that `compare`, `simulate` and `demo` share: loading inputs, running, and writing the page.
 
 use super::CommandContext;
 use crate::args::{self, MachineArgs, ReplayArgs, ReplayModeArg};
@@ -51,7 +51,7 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
     Ok(specs)
 }
 
-/// Gives the machine the cache of `--redcap`, where it was asked for; `off` is none.
+/// Sets the machine's cache as `--redcap` says, if given; `off` means no cache.
 pub(super) fn take_redcap(machine: &mut Machine, text: Option<&str>) -> Result<(), InputError> {
     if let Some(text) = text {
         machine.redcap = (text != "off").then(|| RedcapSpec::parse(text)).transpose()?;
@@ -59,7 +59,7 @@ pub(super) fn take_redcap(machine: &mut Machine, text: Option<&str>) -> Result<(
     Ok(())
 }
 
-/// The caches that `list` names; `None` is none. A setting with `=` belongs to the cache before it.
+/// The caches that `list` names; `None` means no cache. A setting with `=` belongs to the cache before it.
 pub(super) fn redcaps(list: Option<&str>) -> Result<Vec<Option<RedcapSpec>>, InputError> {
     let mut texts: Vec<String> = Vec::new();
     for item in list.into_iter().flat_map(|list| list.split(',')) {
@@ -81,7 +81,8 @@ pub(super) fn workload(path: &Path, args: &ReplayArgs, machine: &Machine) -> Res
     Ok(Workload::load(path, &options(args)?, machine.capacity())?)
 }
 
-/// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. What was taken.
+/// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. Returns a note of
+/// what was taken.
 pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args: &ReplayArgs) -> Option<String> {
     let recording = workloads.first()?.recording().filter(|_| args.settings == args::SettingsArg::Recorded)?;
     machine.take_settings(recording)
@@ -139,7 +140,7 @@ pub(super) fn run(
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
     with_progress_bar(context.quiet, total, |progress| {
         let run = |scheduler| iopilot_dads::simulate(machine, workload, scheduler, options, progress);
-        // All of them, so that the first in order is the one that is named.
+        // All results are collected, so that the error reported is the first in order.
         let runs: Vec<Result<_, SimError>> = schedulers.par_iter().map(run).collect();
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(comparison(machine, workload, options, runs))
@@ -160,7 +161,7 @@ pub(super) fn run_logged(
     Ok(comparison(machine, workload, options, vec![report]))
 }
 
-/// Refuses a file that could not be written, before anything long begins.
+/// Rejects an output file that cannot be written, before a long run begins.
 pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(), InputError> {
     let Some(path) = path else { return Ok(()) };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -175,7 +176,7 @@ pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(),
     Err(InputError::new(option, path.display().to_string(), expected))
 }
 
-/// Refuses a file that could not be added to.
+/// Rejects a file that cannot be appended to.
 pub(super) fn check_writable_log(option: &str, path: Option<&PathBuf>) -> Result<(), InputError> {
     let Some(path) = path.filter(|p| p.exists()) else { return check_writable(option, path) };
     match std::fs::File::options().append(true).open(path) {
@@ -186,7 +187,7 @@ pub(super) fn check_writable_log(option: &str, path: Option<&PathBuf>) -> Result
     }
 }
 
-/// Writes the page where one is wanted.
+/// Writes the page, if one was asked for.
 pub(super) fn write_report(
     path: Option<&PathBuf>,
     comparison: &Comparison,

@@ -7,7 +7,7 @@ use iopilot_block::InputError;
 use iopilot_sim::RunOptions;
 use iopilot_trace::{TraceRecord, TraceWriter};
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(args: &SimulateArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     session::check_writable("--requests-out", args.requests_out.as_ref())?;

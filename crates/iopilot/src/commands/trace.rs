@@ -11,7 +11,7 @@ use iopilot_block::InputError;
 use iopilot_trace::{Format, ReadOptions, TraceReader};
 use std::path::Path;
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &TraceCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         TraceCommand::Stat(args) => stat::run(args, context),
@@ -37,7 +37,7 @@ fn format(name: Option<&String>) -> Result<Option<Format>, InputError> {
     name.map(|n| n.parse()).transpose()
 }
 
-/// The options of reading a trace, as the command line sets them.
+/// The reading options, as the command line sets them.
 fn read_options(
     name: Option<&String>,
     columns: &ColumnsArgs,
@@ -58,7 +58,7 @@ fn tell_notes(reader: &TraceReader, requests: u64, context: &CommandContext) {
     }
 }
 
-/// The format to write to `path`: as asked for, else as the name ends.
+/// The output format: the one asked for, else the one that the ending of `path` names.
 pub(super) fn format_to_write(path: &Path, asked: Option<&String>) -> Result<Format, InputError> {
     if let Some(format) = format(asked)? {
         return Ok(format);

@@ -1,4 +1,4 @@
-//! `iopilot vdisk`: block devices that take the time of a model.
+//! `iopilot vdisk`: block devices with the timing of a model.
 
 use super::session::load_disk;
 use super::{CommandContext, background};
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The name for a disk without delays.
 const NO_MODEL: &str = "none";
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(crate) fn run(command: &VdiskCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
         VdiskCommand::Attach(args) if args.foreground => foreground(args, context),

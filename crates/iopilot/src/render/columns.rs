@@ -23,7 +23,7 @@ pub(crate) struct RunColumn {
     pub(crate) expendable: u8,
 }
 
-/// Which end of a column is the good one.
+/// Whether smaller or larger values of a column are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
     /// Less is better.

@@ -247,7 +247,7 @@ fn tasks(host: &HostReport, terminal: Terminal) -> String {
         right("I/O waits"),
         right("ms each"),
     ]);
-    // Tasks of one name are one row, of means.
+    // Tasks of one name share a row of means.
     let mut names: Vec<(&str, Vec<&TaskReport>)> = Vec::new();
     for task in &host.tasks {
         match names.iter_mut().find(|(name, _)| *name == task.name) {

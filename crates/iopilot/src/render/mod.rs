@@ -37,7 +37,7 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<usize> {
         Better::More => value(b).total_cmp(&value(a)),
         _ => value(a).total_cmp(&value(b)),
     });
-    // It may be another one of those that are equal by the measure.
+    // The verdict's best may be another of the runs that tie by the measure.
     if let Some(at) = order.iter().position(|&i| comparison.runs[i].scheduler == comparison.verdict.best) {
         order[..=at].rotate_right(1);
     }

@@ -125,7 +125,7 @@ fn facts(comparison: &Comparison) -> String {
     out + "</dl>"
 }
 
-/// What the model makes of the recordings under their own schedulers.
+/// How well the model predicts the recordings under their own schedulers.
 fn self_replays(comparison: &Comparison) -> String {
     let terminal = Terminal { width: usize::MAX, colour: false };
     let text = crate::render::self_replays(comparison, terminal);

@@ -1,4 +1,4 @@
-//! Carroll's study in its quick form. Runs of a second are too short for many of his claims; what is asserted holds even
+//! Carroll's study in its quick form. Runs of a second are too short for many of his claims; the assertions hold even
 //! there.
 
 use crate::Sandbox;

@@ -50,7 +50,7 @@ const OP: usize = 3;
 pub(super) fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let (reader, names) = match input.path {
         Some(path) => {
-            // What was read to recognise the format is read again.
+            // The bytes that were read to recognise the format are read again.
             *input.progress = ReadProgress::default();
             Reader::open(path, input.progress)?
         }
@@ -92,7 +92,7 @@ fn corrupt(name: &str, e: &ParquetError) -> TraceError {
 }
 
 /// The result of `f`, or an error where it panics: the parquet crate checks some lengths of a damaged file by assertion
-/// only. What panicked is not used again, for the trace ends at its first error.
+/// only. A reader that panicked is not used again, as the trace ends at its first error.
 fn unpanicked<T>(f: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     std::panic::catch_unwind(AssertUnwindSafe(f))
         .unwrap_or_else(|_| Err(ParquetError::General("damaged data".to_owned())))

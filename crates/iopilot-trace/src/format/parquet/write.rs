@@ -40,7 +40,7 @@ const SCHEMA: &str = "message iopilot_trace {
     OPTIONAL INT32 merged (INTEGER(8,false));
 }";
 
-/// Begins a file, which is never packed: its columns are.
+/// Begins a file. The columns are compressed, not the file.
 pub(super) fn create(path: &Path, file: BufWriter<File>) -> std::result::Result<Box<dyn RecordWriter>, TraceError> {
     match Writer::new(file) {
         Ok(writer) => Ok(Box::new(writer)),
@@ -68,7 +68,7 @@ impl Writer {
         Ok(Self { file, rows: Vec::with_capacity(ROWS) })
     }
 
-    /// Writes the rest and the names, and hands back what was written to.
+    /// Writes the rest and the names, and returns the file.
     fn close(mut self, names: &StoredMetadata) -> Result<BufWriter<File>> {
         self.flush()?;
         let json = |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
@@ -131,7 +131,7 @@ impl RecordWriter for Writer {
     }
 }
 
-/// What the system reported, where that is the reason.
+/// The operating system's error, if that is the cause.
 fn io_error(e: ParquetError) -> io::Error {
     match e {
         ParquetError::External(e) => e.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),

@@ -35,7 +35,7 @@ struct Report<'a> {
     comparison: &'a Comparison,
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     session::check_writable("--audit", args.audit.as_ref())?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The longest interval, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
 
-/// The largest error of a model that may change a live disk's scheduler, as a share.
+/// The largest model error, as a share, at which the autopilot may change a live disk's scheduler.
 const LIVE_MAX_ERROR: f64 = 0.5;
 
 /// The interval of `seconds` that `field` sets.
@@ -40,7 +40,7 @@ struct OneDisk {
     settings: Flown,
 }
 
-/// How a disk is flown. What is not set here comes from the next level of settings.
+/// The autopilot's settings for a disk. A setting that is missing here comes from the next level.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Flown {
@@ -64,9 +64,9 @@ pub(super) struct Flown {
 }
 
 impl Flown {
-    /// These settings; where one is not set, that of `other`.
+    /// These settings, completed with those of `other`.
     fn or(self, other: &Self) -> Self {
-        // Any of the three names the model, so they are taken together.
+        // Each of the three selects the model, so they are taken together.
         let (model, machine, learned) = match (&self.model, &self.machine, &self.learned) {
             (None, None, None) => (other.model.clone(), other.machine.clone(), other.learned.clone()),
             _ => (self.model, self.machine, self.learned),
@@ -93,7 +93,8 @@ impl Flown {
 }
 
 impl Flown {
-    /// When to change. By default, only while the model's error is within [`LIVE_MAX_ERROR`].
+    /// The rule for changing schedulers. By default, a change is made only while the model's error is within
+    /// [`LIVE_MAX_ERROR`].
     pub(super) fn rule(&self) -> Rule {
         let rule = self.policy.unwrap_or(PolicyArg::Thesis).rule();
         let max_error = match self.max_error {

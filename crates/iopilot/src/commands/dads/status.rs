@@ -64,7 +64,7 @@ fn over_time(history: &[CheckSummary], width: usize) -> String {
     let (latency, longest) = bars(&|check| check.latency_ms);
     let began = format!("-{:.0} s", last.at_s - first.at_s);
     let gap = shown.len().saturating_sub(began.chars().count() + "now".len());
-    // A short past has no room for both ends of the axis.
+    // The axis of a short history has no room for both labels.
     let axis = if gap > 0 { format!("{began}{}now", " ".repeat(gap)) } else { format!("{began} to now") };
     let line = |label: &str, text: &str| fit(format!("{label:<LABEL$}{text}").trim_end(), width) + "\n";
     let scale = format!("{:.0} IOPS and {} ms at most", most, plain(longest));

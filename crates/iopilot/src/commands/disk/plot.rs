@@ -1,4 +1,4 @@
-//! `iopilot disk plot`: what a model is, in pictures.
+//! `iopilot disk plot`: pictures of a model.
 
 use super::cliff::write_cliff;
 use crate::commands::CommandContext;
@@ -18,7 +18,7 @@ const REQUESTS: u64 = 5_000;
 /// 8 KiB.
 const SECTORS: u64 = 16;
 
-/// Writes the pictures of `disk` into `folder`; the text to print.
+/// Writes the pictures of `disk` into `folder`; returns the text to print.
 pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &CommandContext) -> anyhow::Result<String> {
     let spec = load_disk(disk, context)?;
     let device = spec.build()?;
@@ -49,7 +49,7 @@ pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &CommandContext
     Ok(out)
 }
 
-/// The moving parts, where the model has some.
+/// The mechanical parts, if the model has any.
 fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
     match device.model() {
         AnyDevice::Mechanical(disk) => Some(&disk.model().mechanics),

@@ -1,4 +1,4 @@
-//! `iopilot disk probe`: what a disk is, by the times of reads.
+//! `iopilot disk probe`: identifies a disk by the times of reads.
 
 use crate::args::DiskProbeArgs;
 use crate::commands::CommandContext;
@@ -70,14 +70,14 @@ struct SeekReport {
     uncertainty_ms: f64,
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(super) fn run(args: &DiskProbeArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", args.output.as_ref())?;
     let path = Path::new(&args.disk);
     if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
         let name = DiskIdentity::of(&BlockQueue::open(path)?)?.file_name();
         let limit = args.time_limit.unwrap_or(LONGEST);
-        // Each test reads other places, so that the cache holds nothing of them from the test before.
+        // Each test reads other addresses, so that the cache holds nothing from the previous test.
         let mut disk = TimedDisk::open(path, false, 0)?;
         if !disk.run_first() {
             context.note("the kernel does not let this run before others: on a busy machine times scatter");

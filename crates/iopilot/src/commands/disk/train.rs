@@ -1,4 +1,4 @@
-//! `iopilot disk train`: a disk as tables of times.
+//! `iopilot disk train`: turns a disk into tables of times.
 
 use super::journal::{Journaled, TrainingJournal};
 use crate::args::DiskTrainArgs;
@@ -27,13 +27,13 @@ use std::path::Path;
 struct TrainingReport {
     requests: u64,
     device_s: f64,
-    /// Requests among which the disk chooses; 1 where it serves them as they come.
+    /// The length of the queue that the disk reorders; 1 for a disk that serves in order of arrival.
     queue_depth: usize,
     cache: Option<CacheReport>,
     tables: Vec<TableReport>,
 }
 
-/// The cache as it was found to be.
+/// The cache, as measured.
 #[derive(Serialize)]
 struct CacheReport {
     segments: u32,
@@ -52,7 +52,7 @@ struct TableReport {
     mean_us: f64,
 }
 
-/// The disk that is trained on, and what has to be known of it beforehand.
+/// The disk to train on, and what must be known of it in advance.
 struct Subject {
     name: String,
     model: String,
@@ -65,7 +65,7 @@ struct Subject {
     writes: bool,
 }
 
-/// Runs the command; the text to print.
+/// Runs the command and returns the text to print.
 pub(super) fn run(args: &DiskTrainArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", Some(&args.output))?;
     let cache_kib = args.cache_kib.map(u64::from);
@@ -81,7 +81,7 @@ pub(super) fn run(args: &DiskTrainArgs, context: &CommandContext) -> anyhow::Res
             live: true,
             writes: args.destroy_data,
         };
-        // Before anything is noted.
+        // An error must come before the journal is begun.
         cache_to_find(args, &subject)?;
         let mut journal = TrainingJournal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
         if journal.known() > 0 {
@@ -120,7 +120,7 @@ fn training_line(args: &DiskTrainArgs, subject: &Subject, capacity: u64) -> Stri
     )
 }
 
-/// Tells how far a long training is, where no bar does.
+/// Reports the progress of a long training where no bar is shown.
 struct Tenths {
     total: u64,
     done: Cell<u64>,
@@ -198,7 +198,7 @@ fn train<D: TimedDevice>(
     if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
-/// The size of the disk's cache, which is looked for in steps of it, KiB; 0 for none.
+/// The nominal size of the disk's cache in KiB, which is the step of the search for the real size; 0 for no cache.
 fn cache_to_find(args: &DiskTrainArgs, subject: &Subject) -> Result<u64, InputError> {
     match subject.cache_kib {
         Some(kib) => Ok(kib),

@@ -51,7 +51,7 @@ pub(super) fn run(args: &RecordArgs, context: &CommandContext) -> anyhow::Result
         context.note(format_args!("{lost} trace events were lost: record again with a larger --buffer-kb"));
     }
     match summary.exit_status {
-        // The command was ended with the recording, as the user wanted.
+        // The end of the recording ended the command, as the user wanted.
         Some(status) if status.code().is_none() && (summary.signal.is_some() || args.duration.is_some()) => {}
         Some(status) if !status.success() => {
             context.note(format_args!("the command ended with {status}"));
