@@ -61,7 +61,8 @@ events = [{ compute_ms = { distribution = "twovalue", default = 1.0, second = 2.
 
 /// The seeds of the target called `name`.
 ///
-/// # Panics If the source tree that this was built from has gone.
+/// # Panics
+/// If the source tree that this was built from has gone.
 pub fn seeds(name: &str) -> Vec<Vec<u8>> {
     let text = |texts: &[&str]| texts.iter().map(|t| t.as_bytes().to_vec()).collect::<Vec<_>>();
     match name {

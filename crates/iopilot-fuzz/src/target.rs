@@ -25,7 +25,8 @@ pub(crate) enum FuzzInput {
 impl FuzzTarget {
     /// Parses `bytes` and uses the result. Inputs that behave differently get different answers.
     ///
-    /// # Panics If there is a fault, which is what fuzzing looks for.
+    /// # Panics
+    /// If there is a fault, which is what fuzzing looks for.
     pub fn check(&self, bytes: &[u8]) -> String {
         match self.input {
             FuzzInput::Trace(format) => trace(bytes, Some(format)),
@@ -81,7 +82,7 @@ pub fn fuzz(name: &str, bytes: &[u8]) {
 }
 
 /// The one target of cargo-fuzz for all trace formats: the first byte of an input is the format's place in the table.
-pub const TRACES: &str = "traces";
+const TRACES: &str = "traces";
 
 /// Reads the trace behind the first byte of `input` in the format of that place; `false` where there is none.
 ///
@@ -118,13 +119,6 @@ impl FuzzTarget {
 /// Descriptions are text; the file's reader refuses anything else earlier.
 fn text(bytes: &[u8], check: fn(&str) -> String) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| "no text".to_owned(), check)
-}
-
-/// The answer for a refused input; the error must be one line.
-pub(crate) fn refused(error: &impl ToString) -> String {
-    let line = error.to_string();
-    assert!(!line.is_empty() && !line.contains('\n') && line.len() < 4096, "one line: {line}");
-    line
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Traces: read to their end or their first error, counted, inferred from and replayed.
 
-use crate::target::refused;
+use crate::answer::refused;
 use crate::used::replayed;
 use iopilot_trace::{Format, InferOptions, ReadOptions, TraceReader, TraceRecord, TraceStats, infer};
 use std::io::Cursor;

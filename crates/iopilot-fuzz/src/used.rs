@@ -1,6 +1,6 @@
 //! Uses the parsed inputs: devices serve requests, workloads run, schedulers schedule.
 
-use crate::target::refused;
+use crate::answer::refused;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_device::{AnyDevice, Device, DiskSpec, SingleDrive};
 use iopilot_disksim::params::{ComponentKind, System};

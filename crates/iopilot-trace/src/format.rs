@@ -30,6 +30,7 @@ mod spc;
 pub(crate) mod spec;
 mod systor17;
 mod tencent;
+pub(crate) mod think_time;
 mod vscsi;
 mod vscsi2;
 

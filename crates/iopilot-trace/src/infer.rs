@@ -114,7 +114,7 @@ pub enum NotInferable {
 /// Whether [`infer`] can work with `records`. Nearly all need a completion time and a process id: 1 % may be without,
 /// and the requests in flight at the end of the recording may have no completion (128, or a quarter of a short trace).
 /// O(n).
-pub fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
+fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
     let total = records.len();
     if u32::try_from(total).is_err() {
         return Err(NotInferable::TooMany { total });

@@ -1,9 +1,8 @@
 //! [`LineRecords`]: the reader of every format with one request a line.
 
-use crate::format::spec::FormatInput;
+use crate::format::spec::{FormatInput, Records};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 

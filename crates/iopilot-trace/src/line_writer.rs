@@ -1,7 +1,7 @@
 //! [`LineWriter`]: the writer of every format with one request a line, and [`PackedText`], which it writes to.
 
+use crate::format::spec::RecordWriter;
 use crate::metadata::StoredMetadata;
-use crate::writer::RecordWriter;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;
 use std::fs::File;

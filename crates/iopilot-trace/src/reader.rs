@@ -1,9 +1,9 @@
 //! [`TraceReader`]: the records of a trace, whatever its format.
 
 use crate::format::detect::Recognised;
-use crate::format::disksim_validate::ThinkTime;
 use crate::format::named_columns::ColumnLayout;
-use crate::format::spec::{FileSet, FormatInput};
+use crate::format::spec::{FileSet, FormatInput, Records};
+use crate::format::think_time::ThinkTime;
 use crate::format::{self, Format};
 use crate::metadata::{ReadNotes, TraceMetadata};
 use crate::reorder::Reorder;
@@ -38,25 +38,6 @@ const LAST_TIME: Nanos = Nanos(1 << 62);
 
 /// The path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
-
-/// One format's parser: records with the times of the file.
-pub(crate) trait Records: Send {
-    /// The next record, with its times as in the file; `None` at the end.
-    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError>;
-
-    /// `e` with the file and the line (or record) that was read last.
-    fn locate(&self, e: InputError) -> TraceError;
-
-    /// How many places late a record may stand where [`ReadOptions::reorder`] is `None`.
-    fn reorder_limit(&self) -> usize {
-        0
-    }
-
-    /// Whether times count from the first request already, so that they stay as they are.
-    fn relative(&self) -> bool {
-        false
-    }
-}
 
 /// Streams the records of a trace in arrival order, in bounded memory.
 ///
@@ -96,7 +77,7 @@ impl TraceReader {
                     .in_file(path.display())
                     .into());
             }
-            let records = (file_set.open)(&files, &mut progress, options)?;
+            let records = (file_set.open)(&files, &mut progress, options.reorder)?;
             return Ok(Self::with(format, records, progress, TraceMetadata::default(), options));
         }
         let source = ByteSource::open(path, &mut progress)?;
@@ -125,7 +106,15 @@ impl TraceReader {
         let Recognised { format, remark } = choose(&source.name, &head, options)?;
         let mut metadata = TraceMetadata::default();
         metadata.notes.remarks.extend(remark);
-        let input = FormatInput { source, path, progress: &mut progress, metadata: &mut metadata, options };
+        let input = FormatInput {
+            source,
+            path,
+            progress: &mut progress,
+            metadata: &mut metadata,
+            columns: options.columns.as_ref(),
+            think_time: options.think_time,
+            reorder: options.reorder,
+        };
         let records = (format.spec().open)(input)?;
         Ok(Self::with(format, records, progress, metadata, options))
     }

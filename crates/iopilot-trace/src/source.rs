@@ -1,16 +1,13 @@
 //! Opening a trace: decompression by magic bytes, progress, and a look at its beginning.
 
 use crate::TraceError;
-use crate::format::detect::byte_order_mark;
+use crate::head::{HEAD_BYTES, byte_order_mark};
 use iopilot_block::InputError;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// How many bytes of the beginning are inspected to recognise the format.
-pub(crate) const HEAD_BYTES: usize = 64 << 10;
 
 /// The most memory that an xz stream may ask for, in KiB; `xz -9` asks for 64 MiB.
 const XZ_MEMORY_KIB: u32 = 256 << 10;

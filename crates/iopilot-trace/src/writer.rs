@@ -1,13 +1,12 @@
 //! [`TraceWriter`]: records into a file of any format that can be written.
 
 use crate::format::Format;
-use crate::format::spec::Writing;
+use crate::format::spec::{RecordWriter, Writing};
 use crate::metadata::StoredMetadata;
 use crate::{Destination, RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a trace to a temporary file beside its destination, which it replaces when [`TraceWriter::finish`] succeeds.
@@ -22,15 +21,6 @@ pub struct TraceWriter {
     /// Records written.
     written: u64,
     skipped: u64,
-}
-
-/// One format's writer.
-pub(crate) trait RecordWriter: Send {
-    /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
-    fn write(&mut self, record: &TraceRecord, names: &StoredMetadata) -> io::Result<()>;
-
-    /// Writes the rest, and returns the file.
-    fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>>;
 }
 
 impl TraceWriter {

@@ -8,13 +8,12 @@
 mod summary;
 
 use super::columns::columns;
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::block_events::{BlockEvents, Head, Payload, Rwbs};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::source::ByteSource;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Sectors};
@@ -25,7 +24,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     summary: "text of blkparse(1), default layout",
     endings: &[],
     detect: &[Detect::Text(|head| is_event(head.first()))],
-    open: |input| Ok(Box::new(Reader::new(input.source, input.options.reorder))),
+    open: |input| Ok(Box::new(Reader::new(input.source, input.reorder))),
     file_set: None,
     writing: None,
 };

@@ -6,14 +6,13 @@
 
 mod files;
 
-use super::detect::Detect;
-use super::spec::{FileSet, FormatSpec};
+use super::spec::{Detect, FileSet, FormatSpec, Records};
 use crate::block_events::without_submitter;
 use crate::correlate::{Correlator, Extent};
 use crate::fields::extent;
 use crate::format::detect::empty;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::reorder::CpuOrder;
 use crate::source::{Binary, ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
@@ -89,10 +88,10 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         let magic = head.first_chunk::<4>().map(|bytes| [u32::from_le_bytes(*bytes), u32::from_be_bytes(*bytes)]);
         magic.is_some_and(|orders| orders.iter().any(|magic| magic & !0xff == MAGIC))
     })],
-    open: |input| Ok(Box::new(Reader::merged(input.source, input.options.reorder))),
+    open: |input| Ok(Box::new(Reader::merged(input.source, input.reorder))),
     file_set: Some(FileSet {
         find: files::per_cpu_files,
-        open: |paths, progress, options| Ok(Box::new(Reader::open(paths, progress, options.reorder)?)),
+        open: |paths, progress, reorder| Ok(Box::new(Reader::open(paths, progress, reorder)?)),
     }),
     writing: None,
 };

@@ -5,13 +5,12 @@
 //! priority before the last brackets. Before it stand the task as `comm pid` or `comm-pid`, the CPU in brackets, perhaps
 //! flags, and the time. Lines without a block event (stacks, other events) are left out; other events are counted.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::block_events::{BlockEvents, Head, Payload, Rwbs};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Sectors};
 
@@ -21,7 +20,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     endings: &[],
     detect: &[Detect::Text(|head| head.lines().iter().any(|line| Line::of(line).is_some()))],
     open: |input| {
-        let events = BlockEvents::new(input.options.reorder);
+        let events = BlockEvents::new(input.reorder);
         Ok(Box::new(Reader { lines: Lines::new(input.source), events, requests_seen: false, at_end: false }))
     },
     file_set: None,

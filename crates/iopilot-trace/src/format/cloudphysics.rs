@@ -6,14 +6,12 @@
 //! seconds they would be centuries. Written files have seconds with six decimals.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
 use super::scsi;
-use super::spec::{FormatInput, FormatSpec, KeptFields, Writing, in_units};
+use super::spec::{Detect, FormatInput, FormatSpec, KeptFields, Records, Writing, in_units};
 use crate::fields::{Fields, decimal, extent, hexadecimal, integer, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op, SECTOR_BYTES};
 use std::io::{self, Write};

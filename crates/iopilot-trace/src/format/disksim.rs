@@ -4,9 +4,8 @@
 //! process will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
 
 use super::Format;
-use super::detect::Detect;
 use super::five_numbers::FiveNumbers;
-use super::spec::{FormatSpec, KeptFields, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, hexadecimal, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};

@@ -7,13 +7,11 @@
 //! itself replays milliseconds since its start. Files are devices here, numbered as they appear; their offsets are taken
 //! for addresses.
 
-use super::detect::Detect;
-use super::spec::{FormatSpec, KeptFields, Writing, in_units};
+use super::spec::{Detect, FormatSpec, KeptFields, RecordWriter, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::PackedText;
 use crate::metadata::{StoredMetadata, TraceMetadata};
-use crate::writer::RecordWriter;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
 use std::fs::File;

@@ -4,8 +4,7 @@
 //! One digest covers 4 KiB, or 512 bytes in the "homes" traces; they are not read. A process' name may hold blanks.
 //! Devices are numbered in order of appearance, by major and minor.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::metadata::TraceMetadata;

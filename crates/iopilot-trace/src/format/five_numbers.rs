@@ -5,8 +5,8 @@
 
 use super::Format;
 use super::columns::columns;
-use super::detect::TextHead;
 use crate::fields::{decimal, hexadecimal, integer};
+use crate::head::TextHead;
 use iopilot_block::{InputError, SECTOR_BYTES};
 
 /// The fewest lines from which rates are judged.

@@ -1,7 +1,7 @@
 //! Binary traces whose records all have one length, little-endian.
 
+use crate::format::spec::Records;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::source::{Binary, ByteSource};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;

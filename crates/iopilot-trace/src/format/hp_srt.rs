@@ -6,12 +6,10 @@
 //! names; so the device here is the disk, bits 8 to 15 of that number. Flags are those of HP-UX 8: bit 0 a read, 0x100
 //! asynchronous, 0x0100_0000 a synchronous write, 0x0008_0000 from the file system.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::fields::byte_extent;
 use crate::line_records::transfer;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::source::{Binary, ByteSource};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op};

@@ -4,13 +4,11 @@
 //! size are bytes. Devices are numbered in order of appearance, by host and disk.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::{FormatInput, FormatSpec, KeptFields, Writing, in_units};
+use super::spec::{Detect, FormatInput, FormatSpec, KeptFields, Records, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
 use std::io::{self, Write};

@@ -2,9 +2,8 @@
 //! bytes, type 1 for a read and 0 for a write.
 
 use super::Format;
-use super::detect::Detect;
 use super::five_numbers::FiveNumbers;
-use super::spec::{FormatSpec, KeptFields, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};

@@ -7,12 +7,11 @@ mod row;
 pub use layout::ColumnLayout;
 
 use super::blkparse::Summary;
-use super::detect::Detect;
-use super::spec::{FormatInput, FormatSpec};
+use super::spec::{Detect, FormatInput, FormatSpec, Records};
 use crate::block_events::BlockEvents;
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;
 use layout::Separator;
@@ -27,8 +26,8 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     endings: &[],
     detect: &[Detect::Magic(|head| head.starts_with(HEADER))],
     open: |input: FormatInput<'_>| {
-        let layout = input.options.columns.clone();
-        let events = BlockEvents::new(input.options.reorder);
+        let layout = input.columns.cloned();
+        let events = BlockEvents::new(input.reorder);
         Ok(Box::new(Reader { lines: Lines::new(input.source), layout, events, summary: None, rows: 0, at_end: false }))
     },
     file_set: None,

@@ -4,9 +4,8 @@
 //! The object of a block trace is its address in blocks of 512 bytes, as in the vscsi traces that many were made from.
 //! The format does not tell reads from writes. The next access counts requests, and is not read.
 
-use super::detect::Detect;
 use super::fixed_records::{FixedRecord, first_records, open, u32_at, u64_at};
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::TraceRecord;
 use crate::fields::extent;
 use crate::line_records::transfer;

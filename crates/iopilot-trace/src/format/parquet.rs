@@ -4,8 +4,7 @@
 mod read;
 mod write;
 
-use super::detect::Detect;
-use super::spec::{FormatSpec, KeptFields, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use iopilot_block::Nanos;
 pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "parquet",

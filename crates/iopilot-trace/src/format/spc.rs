@@ -4,8 +4,7 @@
 //! device is the ASU (application storage unit). Further columns are optional in SPC-1 and not read.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::{FormatSpec, KeptFields, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, decimal, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};

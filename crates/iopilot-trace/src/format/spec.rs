@@ -1,16 +1,16 @@
 //! [`FormatSpec`]: all that the rest of the program asks of a trace format.
 
 use super::Format;
-use super::detect::Detect;
-use crate::TraceError;
-use crate::metadata::TraceMetadata;
-use crate::reader::{ReadOptions, Records};
+use super::named_columns::ColumnLayout;
+use super::think_time::ThinkTime;
+use crate::head::TextHead;
+use crate::metadata::{StoredMetadata, TraceMetadata};
 use crate::source::{ByteSource, ReadProgress};
-use crate::writer::RecordWriter;
+use crate::{TraceError, TraceRecord};
 use bitflags::bitflags;
-use iopilot_block::{Nanos, Op};
+use iopilot_block::{InputError, Nanos, Op};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 /// One trace format: its module fills this in, the table in `format.rs` lists it.
@@ -35,6 +35,47 @@ pub struct FormatSpec {
     pub writing: Option<Writing>,
 }
 
+/// How a format is recognised. The kinds are tried in this order, and within a kind the formats in that of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detect {
+    /// By magic bytes at the beginning of the file.
+    Magic(fn(&[u8]) -> bool),
+    /// By its records: binary data without magic bytes.
+    Binary(fn(&[u8]) -> bool),
+    /// By the first line of a text.
+    FirstLine(fn(&[u8]) -> bool),
+    /// By the columns of a text.
+    Text(fn(&TextHead<'_>) -> bool),
+}
+
+/// One format's parser: records with the times of the file.
+pub(crate) trait Records: Send {
+    /// The next record, with its times as in the file; `None` at the end.
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError>;
+
+    /// `e` with the file and the line (or record) that was read last.
+    fn locate(&self, e: InputError) -> TraceError;
+
+    /// How many places late a record may stand where [`crate::ReadOptions::reorder`] is `None`.
+    fn reorder_limit(&self) -> usize {
+        0
+    }
+
+    /// Whether times count from the first request already, so that they stay as they are.
+    fn relative(&self) -> bool {
+        false
+    }
+}
+
+/// One format's writer.
+pub(crate) trait RecordWriter: Send {
+    /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
+    fn write(&mut self, record: &TraceRecord, names: &StoredMetadata) -> io::Result<()>;
+
+    /// Writes the rest, and returns the file.
+    fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>>;
+}
+
 /// A trace that can be read, or why it cannot.
 pub(crate) type Opened = Result<Box<dyn Records>, TraceError>;
 
@@ -54,8 +95,12 @@ pub(crate) struct FormatInput<'a> {
     pub(crate) progress: &'a mut ReadProgress,
     /// Receives what the file says of the whole trace.
     pub(crate) metadata: &'a mut TraceMetadata,
-    /// How the user wants it read.
-    pub(crate) options: &'a ReadOptions,
+    /// The columns that the user names.
+    pub(crate) columns: Option<&'a ColumnLayout>,
+    /// Which request the think times of a DiskSim validation trace belong to.
+    pub(crate) think_time: ThinkTime,
+    /// How many places late a record may stand, if the user says so.
+    pub(crate) reorder: Option<usize>,
 }
 
 /// A recording that consists of several files.
@@ -63,8 +108,8 @@ pub(crate) struct FormatInput<'a> {
 pub(crate) struct FileSet {
     /// The files that a path stands for, given the format that the user named; `None` where it is no such recording.
     pub(crate) find: fn(&Path, Option<Format>) -> FoundFiles,
-    /// Starts to read them.
-    pub(crate) open: fn(&[PathBuf], &mut ReadProgress, &ReadOptions) -> Opened,
+    /// Starts to read them; records may stand so many places late as the last argument says.
+    pub(crate) open: fn(&[PathBuf], &mut ReadProgress, Option<usize>) -> Opened,
 }
 
 /// How a format is written, and what it keeps of a record.

@@ -4,8 +4,7 @@
 //! A request without an answer has a blank type. As its operation is unknown, it is left out and counted.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::fields::{Fields, byte_extent, decimal, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::metadata::TraceMetadata;

@@ -3,8 +3,7 @@
 //! and 1 for a write.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::metadata::TraceMetadata;

@@ -5,10 +5,9 @@
 //! Blocks are 512 bytes, times microseconds; the low byte of the command is the SCSI operation code, the high byte of
 //! the version is its number.
 
-use super::detect::Detect;
 use super::fixed_records::{FixedRecord, first_records, open, u16_at, u32_at, u64_at};
 use super::scsi;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::TraceRecord;
 use crate::fields::extent;
 use crate::line_records::transfer;

@@ -3,9 +3,8 @@
 //! (`trace_v2_record_t` of libCacheSim's `traceReader/include/vscsi.h`, by CloudPhysics). Units are those of version 1;
 //! the response is in microseconds.
 
-use super::detect::Detect;
 use super::fixed_records::{FixedRecord, first_records, open, u16_at, u32_at, u64_at};
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use super::vscsi::{PLAUSIBLE, VscsiCommand, micros};
 use crate::TraceRecord;
 use crate::metadata::TraceMetadata;

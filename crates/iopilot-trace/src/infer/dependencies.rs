@@ -92,7 +92,7 @@ impl Dependencies {
     }
 
     /// The number of `request`'s process, from 0 in order of first requests. Unlike ids, numbers are not reused.
-    pub fn process_index(&self, request: u32) -> u32 {
+    pub(crate) fn process_index(&self, request: u32) -> u32 {
         self.of_request[request as usize]
     }
 

@@ -51,7 +51,9 @@ fn compare_models(
 ) -> anyhow::Result<String> {
     let [workload] = workloads else {
         let got = format!("{} recordings", workloads.len());
-        return Err(InputError::new("workload", got, "one, to be seen by several models").into());
+        return Err(
+            InputError::new("workload", got, "one recording, which --models replays under several models").into()
+        );
     };
     let models = models.split(',').map(|name| name.trim().parse()).collect::<Result<Vec<WorkloadModel>, _>>()?;
     let runs = (models.len() * schedulers.len() + 1) as u64;

@@ -14,7 +14,9 @@ pub(crate) fn run(args: &SimulateArgs, context: &CommandContext) -> anyhow::Resu
     let schedulers = session::schedulers(&args.scheduler)?;
     if args.requests_out.is_some() && schedulers.len() != 1 {
         let got = format!("{} schedulers", schedulers.len());
-        return Err(InputError::new("--requests-out", got, "one scheduler, as its times are its own").into());
+        return Err(
+            InputError::new("--requests-out", got, "one scheduler, as a trace holds the times of one run").into()
+        );
     }
     let out = match &args.requests_out {
         Some(path) => Some((path, super::trace::format_to_write(path, None)?)),

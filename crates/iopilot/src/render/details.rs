@@ -196,7 +196,7 @@ fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
         fact(
             "  both ends",
             format!(
-                "tasks after {} s, with {} dirty pages left; all after {} s, {} requests later",
+                "tasks end after {} s, with {} dirty pages left; all writing after {} s, {} requests later",
                 plain(tasks_end),
                 after.dirty_pages,
                 plain(host.elapsed_s),

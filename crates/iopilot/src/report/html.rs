@@ -64,9 +64,9 @@ pub(super) fn page_of(kind: &str, comparison: &Comparison, first: &str, command:
     if let Some(body) = host::hosts(comparison) {
         section(
             "Host",
-            "Where the time of the tasks went, the mean of all tasks. In false idle time nobody can run, and somebody waits for a \
-             request; false computation is what that costs the CPU. Then the same of all CPUs over time, up to the end of all writing, \
-             with the end of the last task (dashed) and dirty pages (line). Below: both ends; what the processes of each name \
+            "Where the time of the tasks went, the mean of all tasks. In false idle time no process can run, and one waits for a \
+             request; false computation is the CPU time that such waits cost. Then the same of all CPUs over time, up to the end of all \
+             writing, with the end of the last task (dashed) and dirty pages (line). Below: both ends; what the processes of each name \
              did with their time; mean response times by class of request, as guessed when issued; how long requests with a \
              time limit had, and how many were complete by then; the page cache.",
             &body,

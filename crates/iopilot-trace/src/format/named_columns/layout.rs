@@ -136,7 +136,7 @@ impl ColumnLayout {
     }
 
     /// Whether lines are events (queued, issued, completed), not requests.
-    pub fn has_actions(&self) -> bool {
+    pub(crate) fn has_actions(&self) -> bool {
         self.has(Column::Action)
     }
 

@@ -4,9 +4,8 @@
 
 use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
 use crate::fields::extent;
-use crate::format::spec::FormatInput;
+use crate::format::spec::{FormatInput, Records};
 use crate::metadata::{StoredMetadata, TraceMetadata};
-use crate::reader::Records;
 use crate::source::{ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
 use bytes::Bytes;

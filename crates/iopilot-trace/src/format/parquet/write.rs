@@ -1,8 +1,8 @@
 //! Writing Parquet through the column API, one row group at a time.
 
 use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
+use crate::format::spec::RecordWriter;
 use crate::metadata::StoredMetadata;
-use crate::writer::RecordWriter;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{IoPriority, Nanos, ProcessId};
 use parquet::basic::{Compression, Encoding, ZstdLevel};

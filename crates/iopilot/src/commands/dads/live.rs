@@ -187,7 +187,7 @@ impl FlightLog {
         if disk.phase != known.phase {
             match disk.phase {
                 Phase::StandingBy => context.note(format_args!(
-                    "{name}: somebody put {} in place, which is no candidate: standing by until a candidate is back",
+                    "{name}: another program set {}, which is no candidate: standing by until a candidate is set again",
                     disk.scheduler
                 )),
                 Phase::Ended => match &disk.error {

@@ -44,7 +44,8 @@ pub(super) struct TrainingJournal {
 impl TrainingJournal {
     /// Opens or begins the journal beside `output` for a training that `what` describes on one line.
     ///
-    /// # Errors If it cannot be read or written, or belongs to another training.
+    /// # Errors
+    /// If it cannot be read or written, or belongs to another training.
     pub(super) fn open(output: &Path, what: &str) -> anyhow::Result<Self> {
         let mut name = output.as_os_str().to_owned();
         name.push(".part");
@@ -57,7 +58,7 @@ impl TrainingJournal {
         if first.is_empty() {
             file.write_all(format!("{what}\n").as_bytes())?;
         } else if first.trim_end() != what {
-            let expected = format!("`{what}`, or no such file: it is what is left of another training");
+            let expected = format!("`{what}`, or no such file: it belongs to another training");
             return Err(InputError::new("training", first.trim_end(), expected).in_file(path.display()).into());
         } else {
             let mut bytes = Vec::new();
@@ -77,7 +78,8 @@ impl TrainingJournal {
 
     /// Removes the journal of a finished training.
     ///
-    /// # Errors If the journal cannot be removed.
+    /// # Errors
+    /// If the journal cannot be removed.
     pub(super) fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }

@@ -80,7 +80,7 @@ pub(super) fn run(args: &DiskProbeArgs, context: &CommandContext) -> anyhow::Res
         // Each test reads other addresses, so that the cache holds nothing from the previous test.
         let mut disk = TimedDisk::open(path, false, 0)?;
         if !disk.run_first() {
-            context.note("the kernel does not let this run before others: on a busy machine times scatter");
+            context.note("the kernel grants no real-time priority: on a busy machine times scatter");
         }
         if !disk.keep_awake() {
             context.note("the kernel does not let this keep the CPUs awake (/dev/cpu_dma_latency): times scatter");

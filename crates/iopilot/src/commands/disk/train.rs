@@ -86,10 +86,10 @@ pub(super) fn run(args: &DiskTrainArgs, context: &CommandContext) -> anyhow::Res
         let mut journal = TrainingJournal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
         if journal.known() > 0 {
             let known = number::short_count(journal.known() as f64);
-            context.note(format_args!("going on behind the {known} requests of a training that was interrupted"));
+            context.note(format_args!("resuming an interrupted training after {known} requests"));
         }
         let text = train(args, &subject, Journaled { device: disk, journal: &mut journal }, context)?;
-        journal.remove().context("removing what a training that is interrupted would need")?;
+        journal.remove().context("removing the journal of the training")?;
         return Ok(text);
     }
     if args.destroy_data {

@@ -41,7 +41,7 @@ pub(super) fn run(args: &RecordArgs, context: &CommandContext) -> anyhow::Result
     let seconds = summary.elapsed.as_secs_f64();
     context.note(format_args!("{} requests in {seconds:.1} s written to {}", summary.requests, args.output.display()));
     if summary.requests == 0 {
-        context.note("nothing reached the device: what was read may have been cached, and what was written not synced");
+        context.note("no request reached the device: reads may have been cached, and writes not synced");
     }
     if summary.incomplete > 0 {
         context.note(format_args!("the completion of {} of them was not seen", summary.incomplete));
