@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_begun_with_is_accepted() {
+    fn seeds_are_accepted() {
         for target in TARGETS {
             let seeds = seeds(target.name);
             assert!(!seeds.is_empty(), "{}", target.name);

@@ -244,7 +244,7 @@ fn think_times_scale() {
 }
 
 #[test]
-fn says_in_a_line_what_is_missing() {
+fn an_error_names_what_is_missing_in_a_line() {
     let bare = TraceRecord::new(us(0), Op::Read, Lba(0), Sectors(8));
     let no_completion = TraceRecord { completion: None, ..read(1, 0, 1) };
     let message = |records: &[TraceRecord]| can_infer(records).unwrap_err().to_string();
@@ -259,7 +259,7 @@ fn says_in_a_line_what_is_missing() {
 }
 
 #[test]
-fn requests_in_flight_when_the_recording_ended_block_nobody() {
+fn requests_in_flight_when_the_recording_ended_block_no_process() {
     let mut records: Vec<_> = (0..8).map(|i| read(1, i * 100, i * 100 + 50)).collect();
     records[6].completion = None;
     let deps = inferred(&records);
@@ -367,7 +367,7 @@ proptest! {
 }
 
 #[test]
-fn to_sleep_in_a_submission_is_not_to_think() {
+fn sleep_in_a_submission_is_no_think_time() {
     // Two at once: under `none` the second waits until the disk has room, and the process with it; then it thinks for 3 us.
     let record = |arrival, inserted: Option<u64>, issue, completion| TraceRecord {
         inserted: inserted.map(us),
@@ -392,7 +392,7 @@ fn journaled() -> Vec<TraceRecord> {
 }
 
 #[test]
-fn who_goes_on_just_after_a_request_of_another_was_woken_by_it() {
+fn a_process_that_continues_just_after_a_request_of_another_was_woken_by_it() {
     let deps = inferred(&journaled());
     assert_eq!(deps.cross_process_count(), 18, "all but the first of each process");
     assert_eq!((extra(&deps, 2), extra(&deps, 3)), (vec![1], vec![2]));
@@ -405,7 +405,7 @@ fn who_goes_on_just_after_a_request_of_another_was_woken_by_it() {
 }
 
 #[test]
-fn who_thinks_for_long_beside_a_busy_process_was_not_woken_by_it() {
+fn a_process_that_thinks_long_beside_a_busy_one_was_not_woken_by_it() {
     let mut records: Vec<TraceRecord> = (0..400).map(|i| read(1, 1_000 * i, 1_000 * i + 800)).collect();
     // Every 7.3 ms, at all distances from the other's completions.
     records.extend((0..50).map(|i| read(2, 50 + 7_310 * i, 50 + 7_310 * i + 600)));
@@ -414,7 +414,7 @@ fn who_thinks_for_long_beside_a_busy_process_was_not_woken_by_it() {
 }
 
 #[test]
-fn who_has_requests_in_flight_waits_for_a_tag_and_not_for_another_process() {
+fn a_process_with_requests_in_flight_waits_for_a_tag_and_not_for_another_process() {
     // As `journaled`, but the first process has a request in flight all the time.
     let mut records = journaled();
     records.extend((0..10).map(|i| read(1, 4_000 * i + 10, 4_000 * (i + 1) + 600)));

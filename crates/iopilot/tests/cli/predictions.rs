@@ -169,7 +169,7 @@ fn a_completion_that_was_lost_is_told_of_and_its_process_waits_all_the_same() {
 }
 
 #[test]
-fn equal_throughput_does_not_hide_who_waits() {
+fn equal_throughput_does_not_hide_waiting() {
     // Ten streams, and a reader that comes now and then.
     let s = Sandbox::new();
     s.write(

@@ -255,7 +255,7 @@ fn what_cannot_be_cached_is_refused_in_a_line() {
 }
 
 #[test]
-fn who_is_not_root_is_told_so() {
+fn without_root_it_says_what_it_needs() {
     if !has(&["root", "setpriv", "/dev/fuse", "/dev/loop-control"]) {
         return;
     }
