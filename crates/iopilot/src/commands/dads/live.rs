@@ -1,6 +1,6 @@
 //! `iopilot dads run`: the autopilot on live disks.
 
-use super::settings::{Flown, Settings, interval};
+use super::settings::{AutopilotSettings, Settings, interval};
 use super::{CommandContext, session, tui};
 use crate::args::{DadsRunArgs, FitArg, MachineArgs};
 use iopilot_dads::{Reason, parse_candidates};
@@ -54,7 +54,12 @@ pub(super) fn run(args: &DadsRunArgs, context: &CommandContext) -> anyhow::Resul
     Ok(String::new())
 }
 
-fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &CommandContext) -> anyhow::Result<FlightOptions> {
+fn flight(
+    device: &Path,
+    flown: &AutopilotSettings,
+    runtime: &Path,
+    context: &CommandContext,
+) -> anyhow::Result<FlightOptions> {
     let queue = BlockQueue::open(device)?;
     let seconds = interval("interval", flown.interval.unwrap_or(INTERVAL))?;
     let default = flown.default.as_deref().map(SchedulerSpec::parse).transpose()?;
@@ -83,7 +88,11 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &CommandContext
 }
 
 /// The model of the disk behind `queue`, and the kernel's settings of its block layer.
-fn model(queue: &BlockQueue, flown: &Flown, context: &CommandContext) -> anyhow::Result<(Model, RunConfig)> {
+fn model(
+    queue: &BlockQueue,
+    flown: &AutopilotSettings,
+    context: &CommandContext,
+) -> anyhow::Result<(Model, RunConfig)> {
     let (model, mut run) = match (&flown.model, &flown.machine) {
         (None, None) => {
             let own = || DiskIdentity::of(queue).map(|identity| identity.state_file());

@@ -27,7 +27,7 @@ struct File {
     audit: Option<PathBuf>,
     metrics: Option<String>,
     #[serde(rename = "default-settings")]
-    general: Flown,
+    general: AutopilotSettings,
     disk: Vec<OneDisk>,
 }
 
@@ -37,13 +37,13 @@ struct File {
 struct OneDisk {
     device: PathBuf,
     #[serde(default)]
-    settings: Flown,
+    settings: AutopilotSettings,
 }
 
 /// The autopilot's settings for a disk. A setting that is missing here comes from the next level.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Flown {
+pub(super) struct AutopilotSettings {
     #[serde(alias = "disk")]
     pub(super) model: Option<String>,
     pub(super) machine: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub(super) struct Flown {
     pub(super) backend: Option<String>,
 }
 
-impl Flown {
+impl AutopilotSettings {
     /// These settings, completed with those of `other`.
     fn or(self, other: &Self) -> Self {
         // Each of the three selects the model, so they are taken together.
@@ -92,7 +92,7 @@ impl Flown {
     }
 }
 
-impl Flown {
+impl AutopilotSettings {
     /// The rule for changing schedulers. By default, a change is made only while the model's error is within
     /// [`LIVE_MAX_ERROR`].
     pub(super) fn rule(&self) -> Rule {
@@ -109,7 +109,7 @@ impl Flown {
 /// The settings of a daemon.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) disks: Vec<(PathBuf, Flown)>,
+    pub(super) disks: Vec<(PathBuf, AutopilotSettings)>,
     pub(super) audit: Option<PathBuf>,
     pub(super) metrics: Option<String>,
 }
@@ -119,7 +119,7 @@ impl Settings {
     pub(super) fn of(args: &DadsRunArgs) -> anyhow::Result<Self> {
         let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let given = |flag: bool| flag.then_some(true);
-        let options = Flown {
+        let options = AutopilotSettings {
             model: args.model.clone(),
             machine: args.machine.clone(),
             learned: args.learned.clone(),

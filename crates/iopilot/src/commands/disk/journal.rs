@@ -1,4 +1,4 @@
-//! [`Journaled`]: a live disk whose training can be interrupted and resumed.
+//! [`JournaledDevice`]: a live disk whose training can be interrupted and resumed.
 //!
 //! A training is determined by its seed and the disk's response times, so only these times are kept. A resumed training
 //! issues the same requests again, and the journal answers them as far as it reaches.
@@ -113,18 +113,18 @@ impl TrainingJournal {
 }
 
 /// A disk that serves only the requests that its journal cannot answer.
-pub(super) struct Journaled<'a, D> {
+pub(super) struct JournaledDevice<'a, D> {
     pub(super) device: D,
     pub(super) journal: &'a mut TrainingJournal,
 }
 
-impl<D> Journaled<'_, D> {
+impl<D> JournaledDevice<'_, D> {
     fn is_replaying(&self) -> bool {
         self.journal.answered < self.journal.known.len()
     }
 }
 
-impl<D: TimedDevice> TimedDevice for Journaled<'_, D> {
+impl<D: TimedDevice> TimedDevice for JournaledDevice<'_, D> {
     type Error = JournalError<D::Error>;
 
     fn capacity(&self) -> u64 {
@@ -217,7 +217,7 @@ mod tests {
             let (known, mut asked) = (journal.known() as u64, 0);
             let disk = Synchronous::new(Catalogue::get("hp-c2247").unwrap().build().unwrap());
             let device = Counting { disk, asked: &mut asked, most };
-            let trained = training.run(&mut Journaled { device, journal: &mut journal }, || {});
+            let trained = training.run(&mut JournaledDevice { device, journal: &mut journal }, || {});
             if trained.is_ok() {
                 journal.remove().unwrap();
             }

@@ -1,6 +1,6 @@
 //! `iopilot disk train`: turns a disk into tables of times.
 
-use super::journal::{Journaled, TrainingJournal};
+use super::journal::{JournaledDevice, TrainingJournal};
 use crate::args::DiskTrainArgs;
 use crate::commands::CommandContext;
 use crate::commands::session::{self, load_disk};
@@ -88,7 +88,7 @@ pub(super) fn run(args: &DiskTrainArgs, context: &CommandContext) -> anyhow::Res
             let known = number::short_count(journal.known() as f64);
             context.note(format_args!("resuming an interrupted training after {known} requests"));
         }
-        let text = train(args, &subject, Journaled { device: disk, journal: &mut journal }, context)?;
+        let text = train(args, &subject, JournaledDevice { device: disk, journal: &mut journal }, context)?;
         journal.remove().context("removing the journal of the training")?;
         return Ok(text);
     }
