@@ -136,10 +136,10 @@ impl Verdict {
         let mut text = sentence(&equals, others, measure, best.scheduler != first.scheduler);
         let but = |sooner: &RunReport, later: &RunReport| {
             format!(
-                " But all ends after {} s under {sooner}, and after {} s under {}: {sooner} is the better choice.",
+                " But {sooner} finishes in {} s, {} in {} s: {sooner} is the better choice.",
                 plain(sooner.elapsed_s),
-                plain(later.elapsed_s),
                 later.scheduler,
+                plain(later.elapsed_s),
                 sooner = sooner.scheduler,
             )
         };
@@ -350,8 +350,8 @@ mod tests {
         assert_eq!((verdict.best.as_str(), verdict.equals.as_slice()), ("bfq", ["bfq".to_owned()].as_slice()));
         assert_eq!(
             verdict.text,
-            "none is best by the time that processes wait: 6.2 % less than bfq, 6.2 % less than kyber. But all \
-             ends after 1.30 s under bfq, and after 2.00 s under none: bfq is the better choice."
+            "none is best by the time that processes wait: 6.2 % less than bfq, 6.2 % less than kyber. But bfq \
+             finishes in 1.30 s, none in 2.00 s: bfq is the better choice."
         );
     }
 
@@ -381,9 +381,7 @@ mod tests {
         assert_eq!((verdict.best.as_str(), verdict.equals.len()), ("as", 3));
         assert!(verdict.text.contains("Processes wait least under cscan: 10.0 ms for a request, 30.0 ms under noop"));
         assert!(
-            verdict.text.ends_with(
-                "But all ends after 15.0 s under as, and after 20.0 s under cscan: as is the better choice."
-            ),
+            verdict.text.ends_with("But as finishes in 15.0 s, cscan in 20.0 s: as is the better choice."),
             "{}",
             verdict.text
         );

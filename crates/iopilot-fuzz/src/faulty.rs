@@ -1,16 +1,16 @@
-//! Targets with faults, to see that the fuzzer finds them. They are not among [`crate::TARGETS`].
+//! Targets with faults, to check that the fuzzer finds them. They are not among [`crate::TARGETS`].
 
-use crate::target::{Input, Target};
+use crate::target::{FuzzInput, FuzzTarget};
 
 /// One for each kind of fault.
-pub(crate) static FAULTY: [Target; 4] = [
-    Target { name: "faulty-panic", input: Input::Other(panics) },
-    Target { name: "faulty-loop", input: Input::Other(loops) },
-    Target { name: "faulty-memory", input: Input::Other(asks_for_memory) },
-    Target { name: "faulty-recursion", input: Input::Other(recurses) },
+pub(crate) static FAULTY: [FuzzTarget; 4] = [
+    FuzzTarget { name: "faulty-panic", input: FuzzInput::Other(panics) },
+    FuzzTarget { name: "faulty-loop", input: FuzzInput::Other(loops) },
+    FuzzTarget { name: "faulty-memory", input: FuzzInput::Other(asks_for_memory) },
+    FuzzTarget { name: "faulty-recursion", input: FuzzInput::Other(recurses) },
 ];
 
-/// What most damaged inputs are not, and some are.
+/// True of some damaged inputs, but not of most.
 fn is_bad(bytes: &[u8]) -> bool {
     bytes.contains(&b'7')
 }

@@ -1,8 +1,9 @@
-//! What is fuzzed: every parser of what users give to iopilot, and what is done with that input then.
+//! Fuzz targets: every parser of user input, and the use that iopilot makes of what it parsed.
 //!
-//! A [`Target`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under cargo-fuzz.
-//! A target panics where there is a fault. Trace formats are targets because they are in the table of formats.
+//! A [`FuzzTarget`] is a plain function of bytes. The fuzzer of this crate runs it on stable Rust, `fuzz/` under
+//! cargo-fuzz. A target panics if it finds a fault. Trace formats are targets because they are in the table of formats.
 
+mod answer;
 mod faulty;
 mod mutate;
 mod seeds;
@@ -12,4 +13,4 @@ mod used;
 
 pub use mutate::Mutator;
 pub use seeds::seeds;
-pub use target::{TARGETS, TRACES, Target, fuzz, fuzz_traces, target};
+pub use target::{FuzzTarget, TARGETS, fuzz, fuzz_traces, target};

@@ -1,12 +1,12 @@
-//! A fuzzer that needs nothing but stable Rust: damages inputs that are right, and sees what becomes of them.
+//! A fuzzer for stable Rust: it damages valid inputs, and watches for faults.
 //!
-//! Every target runs in a process of its own, so that a panic, an endless loop, a stack that overflows and memory that
-//! runs out are all seen, and the input with them: it is written down before it is tried. Inputs that are answered in a
-//! new way are damaged further. A target's inputs follow from `--seed` alone.
+//! Every target runs in a process of its own, so that panics, endless loops, stack overflows and exhausted memory are
+//! all detected. Each input is saved before it is tried, so it survives the fault. Inputs with a new kind of answer are
+//! damaged further. A target's inputs follow from `--seed` alone.
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use iopilot_fuzz::{TARGETS, Target, seeds, target};
+use iopilot_fuzz::{FuzzTarget, TARGETS, seeds, target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,10 +14,10 @@ use std::process::ExitCode;
 mod supervise;
 mod worker;
 
-/// Damages inputs that are right, and sees what becomes of them.
+/// Damages valid inputs, and watches for faults.
 #[derive(Debug, Parser)]
 struct Options {
-    /// What to fuzz; everything if nothing is named.
+    /// The targets to fuzz; all if none is named.
     targets: Vec<String>,
     /// Inputs for each target.
     #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
@@ -25,7 +25,7 @@ struct Options {
     /// Seconds for each target.
     #[arg(long, value_name = "N", default_value_t = 20)]
     seconds: u64,
-    /// Where the sequence of inputs begins.
+    /// The seed of the sequence of inputs.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Seconds on a CPU after which an input counts as an endless loop.
@@ -37,7 +37,7 @@ struct Options {
     /// Try this input again, in the only target named.
     #[arg(long, value_name = "FILE")]
     rerun: Option<PathBuf>,
-    /// Write what each target begins with under DIR, into the folders that cargo-fuzz expects.
+    /// Write the seeds of each target under DIR, into the folders that cargo-fuzz expects.
     #[arg(long, value_name = "DIR")]
     write_corpus: Option<PathBuf>,
     /// Fuzz one target in this process; FILE receives each input.
@@ -46,7 +46,7 @@ struct Options {
 }
 
 impl Options {
-    fn chosen(&self) -> Result<Vec<&'static Target>> {
+    fn chosen(&self) -> Result<Vec<&'static FuzzTarget>> {
         if self.targets.is_empty() {
             return Ok(TARGETS.iter().collect());
         }
@@ -55,7 +55,7 @@ impl Options {
         self.targets.iter().map(find).collect()
     }
 
-    fn only(&self) -> Result<&'static Target> {
+    fn only(&self) -> Result<&'static FuzzTarget> {
         match self.chosen()?[..] {
             [one] => Ok(one),
             _ => bail!("expected one target"),
@@ -87,7 +87,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write_corpus(folder: &Path, targets: &[&Target]) -> Result<()> {
+fn write_corpus(folder: &Path, targets: &[&FuzzTarget]) -> Result<()> {
     for target in targets {
         let folder = folder.join(target.cargo_fuzz_name());
         fs::create_dir_all(&folder)?;

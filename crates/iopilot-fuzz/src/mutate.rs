@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
-/// Inputs do not grow beyond.
+/// The longest input, in bytes.
 const LONGEST: usize = 16 << 10;
 
 /// Numbers at the edges of what parsers and models can hold.
@@ -36,14 +36,14 @@ const NUMBERS: [&str; 24] = [
     "0.000000000000000000001",
 ];
 
-/// What means something somewhere.
+/// Words that mean something in some format.
 const WORDS: [&str; 40] = [
     "", " ", "\n", "\r\n", "\t", "\0", ",", ":", "=", "#", "\"", "'", "[", "]", "[[", "{", "}", "..", "+", "-", "/",
     "%", "100%", "k", "ms", "true", "é", "\u{feff}", "R", "W", "Read", "read", "all", "*", "$x", "${HOME}", "include",
     "x y", "[]", "()",
 ];
 
-/// Makes inputs out of others: the same ones in the same order from the same seed.
+/// Makes inputs out of others. Equal seeds give equal sequences.
 #[derive(Debug)]
 pub struct Mutator {
     random: Pcg64Mcg,
@@ -72,7 +72,7 @@ impl Mutator {
     fn damage(&mut self, input: &mut Vec<u8>, pool: &[Vec<u8>]) {
         let at = self.random.random_range(0..=input.len());
         match self.random.random_range(0..16) {
-            // What text breaks on: a word or a number that is another.
+            // For text: a word or a number replaced by another.
             0..=3 => {
                 let word = self.word(input);
                 let other = *NUMBERS.choose(&mut self.random).unwrap_or(&"");
@@ -93,7 +93,7 @@ impl Mutator {
                 let other = input[from].to_vec();
                 input.splice(to, other);
             }
-            // Lines that are gone, twice there, or in another place.
+            // Lines removed, repeated, or moved.
             7 => drop(input.drain(self.line(input))),
             8 => {
                 let line = self.line(input);
@@ -105,7 +105,7 @@ impl Mutator {
                 let to = self.line(input).start;
                 input.splice(to..to, moved);
             }
-            // What binary formats break on: bits, bytes and numbers.
+            // For binary formats: changed bits, bytes and numbers.
             10 => {
                 if let Some(byte) = input.get_mut(at) {
                     *byte ^= 1 << self.random.random_range(0..8);
@@ -117,7 +117,7 @@ impl Mutator {
                 }
             }
             12 => self.number(input, at),
-            // What both break on: an end that comes early, a piece that is missing or foreign.
+            // For both: an early end, a missing piece or a foreign piece.
             13 => {
                 if self.random.random_bool(0.3) {
                     input.truncate(at);
@@ -156,7 +156,8 @@ impl Mutator {
         }
     }
 
-    /// A run of letters, digits and what numbers are written with; of bytes around some place if there is none.
+    /// A run of letters, digits and the other characters of numbers; if there is none, a run of bytes around some
+    /// place.
     fn word(&mut self, input: &[u8]) -> Range<usize> {
         let is_word = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
         let at = self.random.random_range(0..=input.len());

@@ -1,4 +1,4 @@
-//! [`seeds`]: small inputs that are right, to begin with: what is shipped, cut short, and one or two of every format.
+//! [`seeds`]: small valid inputs to begin with: shipped files, cut short, and one or two samples of every format.
 
 use iopilot_block::Nanos;
 use iopilot_catalogue::{
@@ -9,7 +9,7 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_trace::{Format, ReadOptions, TraceReader, TraceRecord, TraceWriter};
 use std::path::{Path, PathBuf};
 
-/// Requests of a shipped trace that are enough.
+/// Requests that are taken from a shipped trace.
 const RECORDS: usize = 24;
 
 const PARAMETERS: &str = "disksim_global Global { Init Seed = 42, Real Seed = 0x2a, Stat definition file = statdefs }
@@ -22,7 +22,7 @@ instantiate [ disk0 .. disk2, other ] as D1
 topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk0 [], disksim_disk disk1 [] ] ]
 ";
 
-/// Programs that do what the shipped ones do not.
+/// Programs with the events that the shipped ones do not have.
 const EVERY_EVENT: &str = r#"
 [[directory]]
 name = "d"
@@ -59,10 +59,10 @@ repeat = 3
 events = [{ compute_ms = { distribution = "twovalue", default = 1.0, second = 2.0, probability = 0.5 } }, { nap_ms = 4 }]
 "#;
 
-/// What to begin with for the target called `name`.
+/// The seeds of the target called `name`.
 ///
 /// # Panics
-/// Where the source tree that this was built from is not there any more.
+/// If the source tree that this was built from has gone.
 pub fn seeds(name: &str) -> Vec<Vec<u8>> {
     let text = |texts: &[&str]| texts.iter().map(|t| t.as_bytes().to_vec()).collect::<Vec<_>>();
     match name {

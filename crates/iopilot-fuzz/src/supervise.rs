@@ -1,9 +1,9 @@
-//! Running workers, and telling what became of them.
+//! Runs workers, and reports their faults.
 
 use crate::Options;
 use crate::worker::{current, hash};
 use anyhow::{Context, Result};
-use iopilot_fuzz::Target;
+use iopilot_fuzz::FuzzTarget;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a worker is looked at.
+/// The polling period of a worker.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Fuzzes `targets`, one a CPU at a time; how many of them have a fault.
-pub(crate) fn run(options: &Options, targets: &[&'static Target]) -> Result<usize> {
+/// Fuzzes `targets`, one per CPU at a time. Returns how many of them have a fault.
+pub(crate) fn run(options: &Options, targets: &[&'static FuzzTarget]) -> Result<usize> {
     let out = match &options.out {
         Some(out) => out.clone(),
         None => default_out()?,
@@ -46,7 +46,7 @@ fn default_out() -> Result<PathBuf> {
 }
 
 /// Fuzzes one target; false where it has a fault.
-fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
+fn fuzz(options: &Options, target: &FuzzTarget, out: &Path) -> Result<bool> {
     let name = target.name;
     let input = out.join(format!("{name}.current"));
     let log = out.join(format!("{name}.log"));
@@ -78,7 +78,7 @@ fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
     };
     let said = fs::read_to_string(&log).unwrap_or_default();
     if status.is_some_and(|s| s.success()) {
-        // Before it may stand the panics of others' code that were caught.
+        // Caught panics of other crates may come before it.
         let end = said.lines().rfind(|line| line.ends_with("kinds of answer"));
         println!("{name:<20} {}", end.unwrap_or_default());
         fs::remove_file(&input)?;
@@ -89,7 +89,7 @@ fn fuzz(options: &Options, target: &Target, out: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// What a process has used up.
+/// The time that a process has used.
 struct Spent {
     /// Time on a CPU, where the system tells.
     cpu: Option<Duration>,
@@ -101,8 +101,8 @@ impl Spent {
         Self { cpu: cpu_time(process), at: Instant::now() }
     }
 
-    /// Whether more than `limit` has gone by since: on a CPU, as a busy machine is no endless loop, but on no account
-    /// thirty times as much by the clock, as one may also wait for ever.
+    /// Whether the process has used more than `limit` since. CPU time counts, as a busy machine is no endless loop. So
+    /// does thirty times `limit` by the clock, as a process may also wait for ever.
     fn is_over(&self, process: u32, limit: Duration) -> bool {
         let clock = self.at.elapsed();
         match (self.cpu, cpu_time(process)) {
@@ -121,7 +121,7 @@ fn cpu_time(process: u32) -> Option<Duration> {
     Some(Duration::from_millis(sum * 10))
 }
 
-/// What a fault looks like, and how to see it again.
+/// Describes a fault, and how to reproduce it.
 fn report(
     options: &Options,
     name: &str,

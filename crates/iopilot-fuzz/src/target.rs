@@ -1,45 +1,45 @@
-//! [`TARGETS`]: what is fuzzed, by name.
+//! [`TARGETS`]: the fuzz targets, by name.
 
 use crate::faulty::FAULTY;
 use crate::traces::{reordered, trace};
 use crate::used;
 use iopilot_trace::Format;
 
-/// One thing that is fuzzed.
+/// A fuzz target.
 #[derive(Clone, Copy)]
-pub struct Target {
+pub struct FuzzTarget {
     /// Its name: a trace format, or what is described.
     pub name: &'static str,
-    pub(crate) input: Input,
+    pub(crate) input: FuzzInput,
 }
 
 /// What a target's input is.
 #[derive(Clone, Copy)]
-pub(crate) enum Input {
+pub(crate) enum FuzzInput {
     /// A trace in one format.
     Trace(Format),
     /// What this function reads and uses.
     Other(fn(&[u8]) -> String),
 }
 
-impl Target {
-    /// Reads `bytes` and uses what they say. The answer tells inputs apart that make a difference.
+impl FuzzTarget {
+    /// Parses `bytes` and uses the result. Inputs that behave differently get different answers.
     ///
     /// # Panics
-    /// Where there is a fault: what fuzzing looks for.
+    /// If there is a fault, which is what fuzzing looks for.
     pub fn check(&self, bytes: &[u8]) -> String {
         match self.input {
-            Input::Trace(format) => trace(bytes, Some(format)),
-            Input::Other(check) => check(bytes),
+            FuzzInput::Trace(format) => trace(bytes, Some(format)),
+            FuzzInput::Other(check) => check(bytes),
         }
     }
 }
 
-const fn other(name: &'static str, check: fn(&[u8]) -> String) -> Target {
-    Target { name, input: Input::Other(check) }
+const fn other(name: &'static str, check: fn(&[u8]) -> String) -> FuzzTarget {
+    FuzzTarget { name, input: FuzzInput::Other(check) }
 }
 
-const OTHERS: [Target; 10] = [
+const OTHERS: [FuzzTarget; 10] = [
     other("detect", |bytes| trace(bytes, None)),
     other("reorder", reordered),
     other("disk", |bytes| text(bytes, used::disk)),
@@ -53,13 +53,13 @@ const OTHERS: [Target; 10] = [
 ];
 
 /// All of them: each trace format of the table, detection and reordering, and each description that users write.
-pub const TARGETS: &[Target] = &{
+pub const TARGETS: &[FuzzTarget] = &{
     let formats = Format::ALL;
     let mut all = [OTHERS[0]; Format::ALL.len() + OTHERS.len()];
     let mut i = 0;
     while i < all.len() {
         all[i] = if i < formats.len() {
-            Target { name: formats[i].name(), input: Input::Trace(formats[i]) }
+            FuzzTarget { name: formats[i].name(), input: FuzzInput::Trace(formats[i]) }
         } else {
             OTHERS[i - formats.len()]
         };
@@ -69,7 +69,7 @@ pub const TARGETS: &[Target] = &{
 };
 
 /// The target called `name`.
-pub fn target(name: &str) -> Option<&'static Target> {
+pub fn target(name: &str) -> Option<&'static FuzzTarget> {
     TARGETS.iter().chain(&FAULTY).find(|t| t.name == name)
 }
 
@@ -82,7 +82,7 @@ pub fn fuzz(name: &str, bytes: &[u8]) {
 }
 
 /// The one target of cargo-fuzz for all trace formats: the first byte of an input is the format's place in the table.
-pub const TRACES: &str = "traces";
+const TRACES: &str = "traces";
 
 /// Reads the trace behind the first byte of `input` in the format of that place; `false` where there is none.
 ///
@@ -95,37 +95,30 @@ pub fn fuzz_traces(input: &[u8]) -> bool {
     true
 }
 
-impl Target {
+impl FuzzTarget {
     /// The target of cargo-fuzz that includes this one.
     pub fn cargo_fuzz_name(&self) -> String {
         match self.input {
-            Input::Trace(_) => TRACES.to_owned(),
-            Input::Other(_) => self.name.replace('-', "_"),
+            FuzzInput::Trace(_) => TRACES.to_owned(),
+            FuzzInput::Other(_) => self.name.replace('-', "_"),
         }
     }
 
     /// `seed` as an input of [`Self::cargo_fuzz_name`].
     pub fn cargo_fuzz_input(&self, seed: &[u8]) -> Vec<u8> {
         match self.input {
-            Input::Trace(format) => {
+            FuzzInput::Trace(format) => {
                 let place = Format::ALL.iter().position(|f| *f == format).expect("every format is listed");
                 [&[u8::try_from(place).expect("there are fewer than 256 formats")], seed].concat()
             }
-            Input::Other(_) => seed.to_vec(),
+            FuzzInput::Other(_) => seed.to_vec(),
         }
     }
 }
 
-/// Descriptions are text: what is not, the file's reader refuses before.
+/// Descriptions are text; the file's reader refuses anything else earlier.
 fn text(bytes: &[u8], check: fn(&str) -> String) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| "no text".to_owned(), check)
-}
-
-/// The answer of what refuses its input, which it does in one line.
-pub(crate) fn refused(error: &impl ToString) -> String {
-    let line = error.to_string();
-    assert!(!line.is_empty() && !line.contains('\n') && line.len() < 4096, "one line: {line}");
-    line
 }
 
 #[cfg(test)]
@@ -156,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_begun_with_is_accepted() {
+    fn seeds_are_accepted() {
         for target in TARGETS {
             let seeds = seeds(target.name);
             assert!(!seeds.is_empty(), "{}", target.name);

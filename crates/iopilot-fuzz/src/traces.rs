@@ -1,11 +1,11 @@
 //! Traces: read to their end or their first error, counted, inferred from and replayed.
 
-use crate::target::refused;
+use crate::answer::refused;
 use crate::used::replayed;
 use iopilot_trace::{Format, InferOptions, ReadOptions, TraceReader, TraceRecord, TraceStats, infer};
 use std::io::Cursor;
 
-/// More are read, but not kept.
+/// The most records that are kept. More are read.
 const KEPT: usize = 512;
 
 /// A trace in `format`, or in whichever it looks like.
@@ -53,7 +53,7 @@ fn read(bytes: &[u8], options: &ReadOptions) -> String {
     format!("ok {} {inferred} {:?}", read.ilog2_or_none(), reader.notes())
 }
 
-/// Few kinds of answer for many counts.
+/// Maps many counts to few kinds of answer.
 trait Magnitude {
     fn ilog2_or_none(self) -> String;
 }

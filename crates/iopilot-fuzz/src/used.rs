@@ -1,6 +1,6 @@
-//! What is read is used: devices serve requests, workloads are run, schedulers schedule.
+//! Uses the parsed inputs: devices serve requests, workloads run, schedulers schedule.
 
-use crate::target::refused;
+use crate::answer::refused;
 use iopilot_block::{Flags, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_catalogue::{AnyDevice, DiskSpec};
 use iopilot_device::Device;
@@ -17,7 +17,7 @@ use iopilot_workload::{BuiltinProgramsSpec, Source, SourceHandle, Step, UserProg
 use iopilot_workload::{FioJobs, FioSource};
 use std::path::Path;
 
-/// Requests that a workload is let issue, and times that it is asked for more: one may compute forever.
+/// The most requests that a workload may issue, and the most calls for more, as it may compute forever.
 const REQUESTS: usize = 200;
 const CALLS: usize = 20_000;
 /// A small disk, so that files that fill it are made soon: 512 MiB.

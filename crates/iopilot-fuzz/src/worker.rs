@@ -2,7 +2,7 @@
 
 use crate::Options;
 use anyhow::{Context, Result};
-use iopilot_fuzz::{Mutator, Target, seeds};
+use iopilot_fuzz::{FuzzTarget, Mutator, seeds};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// More inputs are not kept for further damage.
+/// The most inputs that are kept for further damage.
 const POOL: usize = 4096;
 /// Address space of a worker in bytes: no small input should need nearly that.
 const MEMORY: u64 = 4 << 30;
@@ -18,7 +18,7 @@ const MEMORY: u64 = 4 << 30;
 const HEADER: usize = 16;
 
 /// Tries inputs until there were enough, writing each to `current` first.
-pub(crate) fn run(options: &Options, target: &Target, current: &Path) -> Result<()> {
+pub(crate) fn run(options: &Options, target: &FuzzTarget, current: &Path) -> Result<()> {
     setrlimit(Resource::As, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) }).context("limiting memory")?;
     let file = File::create(current).with_context(|| current.display().to_string())?;
     let end = Instant::now() + Duration::from_secs(options.seconds);
@@ -57,7 +57,7 @@ pub(crate) fn current(path: &Path) -> Option<(u64, Vec<u8>)> {
     Some((number, input.to_vec()))
 }
 
-/// An answer without what differs from input to input: of what was refused only what was expected, and no numbers.
+/// The kind of an answer: without numbers, and of an error only what was expected.
 fn kind(answer: &str) -> u64 {
     let text = answer.split_once(", expected ").map_or(answer, |(_, expected)| expected);
     let bare: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_digit()).take(200).collect();

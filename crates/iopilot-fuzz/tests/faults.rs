@@ -1,4 +1,4 @@
-//! The fuzzer finds faults of every kind, keeps the input, and says how to see them again.
+//! The fuzzer finds faults of every kind, keeps the input, and says how to reproduce them.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -20,7 +20,7 @@ fn found(name: &str, options: &str, what: &str) {
 }
 
 #[test]
-fn a_panic_is_found_and_seen_again() {
+fn a_panic_is_found_and_reproduced() {
     found("faulty-panic", "--hang 60", "this input is bad");
     let out = tempfile::tempdir().unwrap();
     let bad = out.path().join("bad");
@@ -35,17 +35,17 @@ fn an_endless_loop_is_found() {
 }
 
 #[test]
-fn memory_that_runs_out_is_found() {
+fn exhausted_memory_is_found() {
     found("faulty-memory", "--hang 60", "signal");
 }
 
 #[test]
-fn a_stack_that_overflows_is_found() {
+fn a_stack_overflow_is_found() {
     found("faulty-recursion", "--hang 60", "overflowed its stack");
 }
 
 #[test]
-fn what_has_no_fault_has_none_and_leaves_nothing() {
+fn a_target_without_a_fault_leaves_nothing() {
     let out = tempfile::tempdir().unwrap();
     let done = fuzz(out.path(), "scheduler spc --iterations 200 --seconds 60");
     let text = String::from_utf8_lossy(&done.stdout).into_owned();

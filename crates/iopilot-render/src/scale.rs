@@ -51,7 +51,7 @@ impl Scale {
     }
 
     /// The unlabelled lines between the ticks of a logarithmic axis.
-    pub fn minor_ticks(&self) -> Vec<f64> {
+    pub(crate) fn minor_ticks(&self) -> Vec<f64> {
         if !self.log {
             return Vec::new();
         }

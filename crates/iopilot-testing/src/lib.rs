@@ -1,8 +1,8 @@
-//! For tests alone: what a test needs of the machine, and how it says that it is skipped.
+//! Helpers for tests: checks what a test needs of the machine, and reports skipped tests.
 //!
-//! A test that needs root, a device or a program asks [`has`] for it first, and returns where it is missing. The harness would count it as
-//! passed, so each skipped test prints a line past the harness. Where `IOPILOT_SKIPPED` names a file, as it does in `make test`, the line
-//! is added to it as well: tab-separated, the test and the reason.
+//! A test that needs root, a device or a program calls [`has`] first, and returns if something is missing. The harness
+//! would count it as passed, so each skipped test prints a line past the harness. Where `IOPILOT_SKIPPED` names a
+//! file, as it does in `make test`, the line is added to it as well: tab-separated, the test and the reason.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 /// The variable that names the file to which skipped tests are added.
 const LIST: &str = "IOPILOT_SKIPPED";
 
-/// Says why the test that runs in this thread does nothing, or not all that it could.
+/// Reports why the test that runs in this thread is skipped, in whole or in part.
 pub fn skipped(why: &str) {
     // One line each, whatever an error message holds.
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let test = test();
-    // Straight to the stream: the harness keeps to itself what a passing test prints with macros. In one write, as tests run at once.
+    // Written to the stream itself, as the harness hides what a passing test prints with macros. In one write, as tests
+    // run at once.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
     if let Some(list) = std::env::var_os(LIST) {
         let added = OpenOptions::new().create(true).append(true).open(&list);
@@ -27,8 +28,8 @@ pub fn skipped(why: &str) {
     }
 }
 
-/// Whether all of `needs` are there: `root`, `io_uring`, files by their absolute path, and programs by their name. Says what is
-/// missing first.
+/// Whether all of `needs` are there: `root`, `io_uring`, files by their absolute path, and programs by their name.
+/// Reports the first that is missing.
 pub fn has(needs: &[&str]) -> bool {
     let missing = needs.iter().find(|need| match **need {
         "root" => !is_root(),
@@ -44,7 +45,8 @@ pub fn has(needs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// What `IOPILOT_TEST_DATA` names, or else the folder `shared/data` beside the project: `part` of it. Says so where that is missing.
+/// The path `part` in the folder that `IOPILOT_TEST_DATA` names, else in `shared/data` beside the project. Reports it
+/// if that is missing.
 pub fn data(part: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let data = std::env::var_os("IOPILOT_TEST_DATA").map_or_else(beside, PathBuf::from).join(part);

@@ -1,4 +1,4 @@
-//! [`BlockEvents`]: the events of the Linux block layer that a text prints, one a line, whatever its layout.
+//! [`BlockEvents`]: collects the events of the Linux block layer that a text prints, one a line, in any layout.
 
 use crate::TraceRecord;
 use crate::correlate::{Correlator, Extent};
@@ -15,7 +15,7 @@ pub(crate) struct Head {
     pub(crate) pid: Option<u32>,
 }
 
-/// Operation and hints of an event; no operation for what moves no data (`N`).
+/// Operation and hints of an event; no operation if the event moves no data (`N`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rwbs {
     pub(crate) op: Option<Op>,
@@ -64,21 +64,21 @@ pub(crate) enum Payload {
     Command,
 }
 
-/// Events on their way to requests.
+/// Collects events into requests.
 #[derive(Debug)]
 pub(crate) struct BlockEvents {
     pub(crate) correlator: Correlator,
-    /// Where each CPU must keep order.
+    /// The order of each CPU; `None` if records may be late.
     order: Option<CpuOrder>,
 }
 
 impl BlockEvents {
-    /// With `reorder` records may be late by that; without it each CPU must keep order.
+    /// With `reorder`, records may be that many places late; without it, each CPU must keep order.
     pub(crate) fn new(reorder: Option<usize>) -> Self {
         Self { correlator: Correlator::new(), order: reorder.is_none().then(CpuOrder::default) }
     }
 
-    /// The next record whose fate is known; at the end every one.
+    /// The next record whose completion is settled; at the end, any record that is left.
     pub(crate) fn pop(&mut self, at_end: bool, metadata: &mut TraceMetadata) -> Option<TraceRecord> {
         let record = self.correlator.pop(at_end);
         metadata.notes.unmatched_completions = self.correlator.unmatched_completions;
@@ -108,7 +108,7 @@ impl BlockEvents {
         }
     }
 
-    /// A request was inserted into the scheduler: it is queued here where it was not seen before.
+    /// A request was inserted into the scheduler. A request without an earlier event is queued here.
     pub(crate) fn insert(
         &mut self,
         head: Head,
@@ -145,7 +145,7 @@ impl BlockEvents {
 
     /// Sectors were transferred.
     pub(crate) fn complete(&mut self, head: Head, rwbs: Rwbs, payload: Payload) {
-        // The zero-length completion of a flush machinery's own request says "FN"; that of its submitter "FW".
+        // The zero-length completion of the flush machinery's own request says "FN", the submitter's "FW".
         let Some((what, _)) = extent_of(head, rwbs, payload) else { return };
         self.correlator.complete(what, head.time, || {
             record(head, rwbs, payload, &mut TraceMetadata::default()).map(without_submitter)
@@ -172,7 +172,8 @@ impl BlockEvents {
     }
 }
 
-/// `record`, which was made of its completion: whoever ran then is not who submitted it.
+/// `record`, which was made of its completion, without a submitter: the task that ran at the completion did not submit
+/// it.
 pub(crate) fn without_submitter(mut record: TraceRecord) -> TraceRecord {
     (record.process, record.cpu) = (None, None);
     record

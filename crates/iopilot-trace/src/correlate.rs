@@ -1,4 +1,4 @@
-//! [`Correlator`]: makes requests of the events of the Linux block layer.
+//! [`Correlator`]: builds requests from the events of the Linux block layer.
 //!
 //! A bio (`Q`) begins as a request of its own. A merge (`M`, `F`) appends it to the request that it touches, and a split
 //! (`X`) cuts it. It completes when all of its parts have completed. Issues (`D`) and completions (`C`) name sectors
@@ -73,9 +73,9 @@ pub(crate) struct Correlator {
     pub(crate) unmatched_completions: u64,
     /// Completions without a match, until the first other event.
     alone: Option<VecDeque<TraceRecord>>,
-    /// Whether those are what the trace consists of.
+    /// Whether the trace has nothing but completions.
     only_completions: bool,
-    /// Requests given out of which only the completion is known.
+    /// Returned requests of which only the completion is known.
     pub(crate) unknown_arrivals: u64,
 }
 
@@ -99,7 +99,8 @@ impl Correlator {
         Self { free_parts: NONE, alone: Some(VecDeque::new()), ..Self::default() }
     }
 
-    /// An event other than a completion: completions without a match began before the trace.
+    /// Notes an event other than a completion. Completions without a match then belong to requests from before the
+    /// trace.
     fn began(&mut self) {
         if let Some(alone) = self.alone.take() {
             self.unmatched_completions += alone.len() as u64;
@@ -241,7 +242,7 @@ impl Correlator {
         if let Some(r) = exact {
             self.complete_within(r, what, now);
         } else {
-            // The oldest that holds the first sector, and whatever begins further behind.
+            // The oldest request that holds the first sector, and those that begin behind that sector.
             let mut hits = Vec::new();
             if let Some(r) = self.holding(what) {
                 hits.push(r);

@@ -156,7 +156,7 @@ pub(crate) fn byte_extent(offset: u64, bytes: u64) -> Result<(Lba, Sectors), Inp
         _ => return Err(InputError::new("offset", format!("{offset} + {bytes}"), "bytes below 2^63")),
     };
     let first = offset / SECTOR_BYTES;
-    // Nothing stays nothing, wherever it is.
+    // A length of zero stays zero at any offset.
     extent(first, if bytes == 0 { 0 } else { end.div_ceil(SECTOR_BYTES) - first })
 }
 

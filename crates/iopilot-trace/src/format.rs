@@ -30,6 +30,7 @@ mod spc;
 pub(crate) mod spec;
 mod systor17;
 mod tencent;
+pub(crate) mod think_time;
 mod vscsi;
 mod vscsi2;
 
@@ -52,7 +53,7 @@ macro_rules! formats {
             /// Every format there is.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// What there is to know of it.
+            /// Its properties.
             pub const fn spec(self) -> &'static FormatSpec {
                 match self {
                     $(Self::$variant => &$module::SPEC,)*
@@ -153,7 +154,7 @@ impl Format {
         self.spec().writing.is_some()
     }
 
-    /// The format of files whose names end in `.ending`, by which a file to write names its format.
+    /// The format in which files are written whose names end in `.ending`.
     pub fn by_ending(ending: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| f.name() == ending || f.spec().endings.contains(&ending))
     }

@@ -44,7 +44,7 @@ pub use think_times::Stall;
 use crate::TraceRecord;
 use dependencies::Marks;
 use iopilot_block::Nanos;
-use processes::Processes;
+use processes::TraceProcesses;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use thiserror::Error;
@@ -111,9 +111,10 @@ pub enum NotInferable {
     },
 }
 
-/// Whether [`infer`] can work with `records`. Nearly all need a completion time and a process id: 1 % may lack them, and
-/// the requests in flight at the end of the recording may lack a completion (128, or a quarter of a short trace). O(n).
-pub fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
+/// Whether [`infer`] can work with `records`. Nearly all need a completion time and a process id: 1 % may be without,
+/// and the requests in flight at the end of the recording may have no completion (128, or a quarter of a short trace).
+/// O(n).
+fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
     let total = records.len();
     if u32::try_from(total).is_err() {
         return Err(NotInferable::TooMany { total });
@@ -141,7 +142,7 @@ pub fn can_infer(records: &[TraceRecord]) -> Result<(), NotInferable> {
 /// O(n log w) where processes keep w requests in flight; about 25 bytes a request.
 pub fn infer(records: &[TraceRecord], options: &InferOptions) -> Result<Dependencies, NotInferable> {
     can_infer(records)?;
-    let processes = Processes::of(records);
+    let processes = TraceProcesses::of(records);
     let marks = blocking::marks(records, &processes, options.read_ahead);
     let cross_process = if options.families { families::dependencies(records, &processes, &marks) } else { Vec::new() };
     let mut deps = Dependencies::new(processes, marks, cross_process);

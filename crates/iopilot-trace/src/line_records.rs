@@ -1,9 +1,8 @@
 //! [`LineRecords`]: the reader of every format with one request a line.
 
-use crate::format::spec::Input;
+use crate::format::spec::{FormatInput, Records};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 
@@ -22,7 +21,7 @@ where
     P: FnMut(&[u8], &mut TraceMetadata) -> Parsed + Send + 'static,
 {
     /// Starts to read `input`.
-    pub(crate) fn open(input: Input<'_>, parse: P) -> Result<Box<dyn Records>, TraceError> {
+    pub(crate) fn open(input: FormatInput<'_>, parse: P) -> Result<Box<dyn Records>, TraceError> {
         Ok(Box::new(Self { lines: Lines::new(input.source), parse }))
     }
 }

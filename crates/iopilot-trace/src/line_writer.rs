@@ -1,7 +1,7 @@
 //! [`LineWriter`]: the writer of every format with one request a line, and [`PackedText`], which it writes to.
 
-use crate::metadata::Names;
-use crate::writer::RecordWriter;
+use crate::format::spec::RecordWriter;
+use crate::metadata::StoredMetadata;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;
 use std::fs::File;
@@ -34,11 +34,11 @@ impl LineWriter {
 }
 
 impl RecordWriter for LineWriter {
-    fn write(&mut self, record: &TraceRecord, _: &Names) -> io::Result<()> {
+    fn write(&mut self, record: &TraceRecord, _: &StoredMetadata) -> io::Result<()> {
         (self.line)(record, self.out.as_write())
     }
 
-    fn finish(self: Box<Self>, _: &Names) -> io::Result<BufWriter<File>> {
+    fn finish(self: Box<Self>, _: &StoredMetadata) -> io::Result<BufWriter<File>> {
         self.out.finish()
     }
 }
@@ -74,7 +74,7 @@ impl PackedText {
         }
     }
 
-    /// Ends the packing, and hands back the file.
+    /// Ends the compression, and returns the file.
     pub(crate) fn finish(self) -> io::Result<BufWriter<File>> {
         match self {
             Self::Plain(out) => Ok(out),

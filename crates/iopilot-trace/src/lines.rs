@@ -1,17 +1,17 @@
 //! [`Lines`]: the lines of a text trace, without a copy or an allocation a line.
 
 use crate::TraceError;
-use crate::source::Source;
+use crate::source::ByteSource;
 use iopilot_block::InputError;
 use std::io::{self, Read};
 
-/// Longer lines than any trace has; more is taken for binary noise.
+/// The longest line. Longer ones occur in no trace and are taken for binary noise.
 const LONGEST_LINE: usize = 64 << 10;
 const BUFFER_BYTES: usize = 512 << 10;
 
-/// The lines of a [`Source`].
+/// The lines of a [`ByteSource`].
 pub(crate) struct Lines {
-    source: Source,
+    source: ByteSource,
     buffer: Vec<u8>,
     /// The unread part of the buffer.
     begin: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: ByteSource) -> Self {
         Self { source, buffer: vec![0; BUFFER_BYTES], begin: 0, end: 0, at_end: false, number: 0 }
     }
 
@@ -86,11 +86,11 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Progress;
+    use crate::source::ReadProgress;
     use std::io::Cursor;
 
     fn lines(bytes: &[u8]) -> Result<Vec<Vec<u8>>, TraceError> {
-        let mut lines = Lines::new(Source::new("t", Cursor::new(bytes.to_vec()), &Progress::default())?);
+        let mut lines = Lines::new(ByteSource::new("t", Cursor::new(bytes.to_vec()), &ReadProgress::default())?);
         let mut all = Vec::new();
         while let Some(line) = lines.next()? {
             all.push(line.to_vec());

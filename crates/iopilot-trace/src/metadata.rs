@@ -52,7 +52,7 @@ impl ReadNotes {
 
 /// What a trace carries along besides its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
+pub(crate) struct StoredMetadata {
     /// Commands by process id.
     pub(crate) processes: BTreeMap<u32, String>,
     /// Devices by number.
@@ -98,7 +98,7 @@ impl TraceMetadata {
     }
 
     /// Sets all names at once, where the file lists them.
-    pub(crate) fn set_names(&mut self, names: Names) {
+    pub(crate) fn set_names(&mut self, names: StoredMetadata) {
         self.processes = names.processes;
         self.devices = names.devices;
         self.system = names.system;

@@ -1,13 +1,13 @@
 //! [`TraceReader`]: the records of a trace, whatever its format.
 
 use crate::format::detect::Recognised;
-use crate::format::disksim_validate::ThinkTime;
 use crate::format::named_columns::ColumnLayout;
-use crate::format::spec::{FileSet, Input};
+use crate::format::spec::{FileSet, FormatInput, Records};
+use crate::format::think_time::ThinkTime;
 use crate::format::{self, Format};
 use crate::metadata::{ReadNotes, TraceMetadata};
 use crate::reorder::Reorder;
-use crate::source::{Progress, Source};
+use crate::source::{ByteSource, ReadProgress};
 use crate::{RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
@@ -39,25 +39,6 @@ const LAST_TIME: Nanos = Nanos(1 << 62);
 /// The path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// One format's parser: records with the times of the file.
-pub(crate) trait Records: Send {
-    /// The next record, with its times as in the file; `None` at the end.
-    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError>;
-
-    /// `e` with the file and the line (or record) that was read last.
-    fn locate(&self, e: InputError) -> TraceError;
-
-    /// How many places late a record may stand where [`ReadOptions::reorder`] is `None`.
-    fn reorder_limit(&self) -> usize {
-        0
-    }
-
-    /// Whether times count from the first request already, so that they stay as they are.
-    fn relative(&self) -> bool {
-        false
-    }
-}
-
 /// Streams the records of a trace in arrival order, in bounded memory.
 ///
 /// Times count from the trace's first request. A time that goes back is an error, unless [`ReadOptions::reorder`] allows
@@ -69,7 +50,7 @@ pub struct TraceReader {
     records: Box<dyn Records>,
     metadata: TraceMetadata,
     reorder: Reorder,
-    progress: Progress,
+    progress: ReadProgress,
     device: Option<u32>,
     capacity: Option<u64>,
     base: Option<Nanos>,
@@ -88,7 +69,7 @@ impl TraceReader {
         if path == Path::new(STANDARD_INPUT) {
             return Self::from_reader("standard input", std::io::stdin(), options);
         }
-        let mut progress = Progress::default();
+        let mut progress = ReadProgress::default();
         if let Some((format, file_set, files)) = file_set(path, options.format)? {
             if options.format.is_some_and(|asked| asked != format) {
                 let expected = format!("a file in format {}", options.format.map_or("", Format::name));
@@ -96,10 +77,10 @@ impl TraceReader {
                     .in_file(path.display())
                     .into());
             }
-            let records = (file_set.open)(&files, &mut progress, options)?;
+            let records = (file_set.open)(&files, &mut progress, options.reorder)?;
             return Ok(Self::with(format, records, progress, TraceMetadata::default(), options));
         }
-        let source = Source::open(path, &mut progress)?;
+        let source = ByteSource::open(path, &mut progress)?;
         Self::from_source(source, Some(path), progress, options)
     }
 
@@ -110,22 +91,30 @@ impl TraceReader {
         input: impl Read + Send + 'static,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
-        let progress = Progress::default();
-        let source = Source::new(name, input, &progress)?;
+        let progress = ReadProgress::default();
+        let source = ByteSource::new(name, input, &progress)?;
         Self::from_source(source, None, progress, options)
     }
 
     fn from_source(
-        source: Source,
+        source: ByteSource,
         path: Option<&Path>,
-        mut progress: Progress,
+        mut progress: ReadProgress,
         options: &ReadOptions,
     ) -> Result<Self, TraceError> {
         let (head, source) = source.peek_text()?;
         let Recognised { format, remark } = choose(&source.name, &head, options)?;
         let mut metadata = TraceMetadata::default();
         metadata.notes.remarks.extend(remark);
-        let input = Input { source, path, progress: &mut progress, metadata: &mut metadata, options };
+        let input = FormatInput {
+            source,
+            path,
+            progress: &mut progress,
+            metadata: &mut metadata,
+            columns: options.columns.as_ref(),
+            think_time: options.think_time,
+            reorder: options.reorder,
+        };
         let records = (format.spec().open)(input)?;
         Ok(Self::with(format, records, progress, metadata, options))
     }
@@ -133,7 +122,7 @@ impl TraceReader {
     fn with(
         format: Format,
         records: Box<dyn Records>,
-        progress: Progress,
+        progress: ReadProgress,
         metadata: TraceMetadata,
         options: &ReadOptions,
     ) -> Self {
@@ -308,6 +297,6 @@ pub fn detect(path: &Path) -> Result<Format, TraceError> {
     if let Some((format, ..)) = file_set(path, None)? {
         return Ok(format);
     }
-    let (head, source) = Source::open(path, &mut Progress::default())?.peek_text()?;
+    let (head, source) = ByteSource::open(path, &mut ReadProgress::default())?.peek_text()?;
     choose(&source.name, &head, &ReadOptions::default()).map(|found| found.format)
 }

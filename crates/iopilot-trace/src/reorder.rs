@@ -1,4 +1,4 @@
-//! [`Reorder`]: puts records in arrival order that stand slightly out of it.
+//! [`Reorder`]: sorts records that are slightly out of arrival order.
 
 use crate::TraceRecord;
 use iopilot_block::{InputError, Nanos};
@@ -37,7 +37,7 @@ impl TooLate {
 /// Checks that times do not go back on any CPU: each records its events one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct CpuOrder {
-    /// The last time of each CPU of each device. There are few of them: as a rule the tree is one node.
+    /// The last time of each CPU of each device. There are few, so the tree is usually one node.
     last: BTreeMap<(u32, u32), Nanos>,
 }
 

@@ -1,7 +1,7 @@
 //! Opening a trace: decompression by magic bytes, progress, and a look at its beginning.
 
 use crate::TraceError;
-use crate::format::detect::byte_order_mark;
+use crate::head::{HEAD_BYTES, byte_order_mark};
 use iopilot_block::InputError;
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -9,20 +9,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much of the beginning is looked at to find out the format.
-pub(crate) const HEAD_BYTES: usize = 64 << 10;
-
 /// The most memory that an xz stream may ask for, in KiB; `xz -9` asks for 64 MiB.
 const XZ_MEMORY_KIB: u32 = 256 << 10;
 
 /// Bytes read so far and in all, before decompression.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct ReadProgress {
     read: Arc<AtomicU64>,
     total: u64,
 }
 
-impl Progress {
+impl ReadProgress {
     pub(crate) fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
@@ -41,14 +38,14 @@ impl Progress {
 }
 
 /// A decompressed stream of bytes with a name.
-pub(crate) struct Source {
+pub(crate) struct ByteSource {
     pub(crate) name: String,
     pub(crate) bytes: Box<dyn Read + Send>,
 }
 
-impl Source {
+impl ByteSource {
     /// Opens `path`; what is read from it counts as `progress`.
-    pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<Self, TraceError> {
+    pub(crate) fn open(path: &Path, progress: &mut ReadProgress) -> Result<Self, TraceError> {
         let file = File::open(path).map_err(|e| TraceError::io(path, e))?;
         let length = file.metadata().map_err(|e| TraceError::io(path, e))?.len();
         progress.add_total(length);
@@ -56,7 +53,11 @@ impl Source {
     }
 
     /// Takes `bytes`, and unpacks them where they begin with the magic bytes of gzip, zstd or xz.
-    pub(crate) fn new(name: &str, bytes: impl Read + Send + 'static, progress: &Progress) -> Result<Self, TraceError> {
+    pub(crate) fn new(
+        name: &str,
+        bytes: impl Read + Send + 'static,
+        progress: &ReadProgress,
+    ) -> Result<Self, TraceError> {
         let mut bytes = Counted { inner: bytes, read: Arc::clone(&progress.read) };
         let magic = read_up_to(&mut bytes, 6).map_err(|e| TraceError::io(name, e))?;
         let packed = Cursor::new(magic.clone()).chain(bytes);
@@ -112,15 +113,15 @@ fn read_up_to(from: &mut impl Read, limit: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Binary records out of a [`Source`]: whole ones, or an error that says which was cut short.
+/// Binary records out of a [`ByteSource`]: whole ones, or an error that says which was cut short.
 pub(crate) struct Binary {
-    source: Source,
+    source: ByteSource,
     /// Records begun so far.
     pub(crate) record: u64,
 }
 
 impl Binary {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: ByteSource) -> Self {
         Self { source, record: 0 }
     }
 
@@ -173,9 +174,9 @@ impl Binary {
 
 impl Binary {
     /// The same, reading in large pieces: for formats whose records are small.
-    pub(crate) fn buffered(source: Source) -> Self {
+    pub(crate) fn buffered(source: ByteSource) -> Self {
         let bytes = Box::new(io::BufReader::with_capacity(128 << 10, source.bytes));
-        Self::new(Source { name: source.name, bytes })
+        Self::new(ByteSource { name: source.name, bytes })
     }
 }
 
@@ -185,7 +186,7 @@ mod tests {
     use std::io::Write;
 
     fn unpacked(bytes: Vec<u8>) -> Vec<u8> {
-        let mut source = Source::new("x", Cursor::new(bytes), &Progress::default()).unwrap();
+        let mut source = ByteSource::new("x", Cursor::new(bytes), &ReadProgress::default()).unwrap();
         let mut out = Vec::new();
         source.bytes.read_to_end(&mut out).unwrap();
         out
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn the_head_is_read_again() {
         let text = b"line\n".repeat(HEAD_BYTES);
-        let source = Source::new("x", Cursor::new(text.clone()), &Progress::default()).unwrap();
+        let source = ByteSource::new("x", Cursor::new(text.clone()), &ReadProgress::default()).unwrap();
         let (head, mut source) = source.peek().unwrap();
         assert_eq!(head.len(), HEAD_BYTES);
         let mut all = Vec::new();

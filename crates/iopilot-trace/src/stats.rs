@@ -9,7 +9,7 @@ use crate::TraceRecord;
 use footprint::Footprint;
 use iopilot_block::{Histogram, Lba, Nanos, Op, ProcessId};
 use log_histogram::LogHistogram;
-pub use log_histogram::{Bin, Spread};
+pub use log_histogram::{Bin, DistributionSummary};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const MOST_ROWS: usize = 1 << 16;
 
 /// Counts of one process, one device, or all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct RequestCounts {
     /// All requests.
     pub requests: u64,
     /// Reads.
@@ -38,7 +38,7 @@ pub struct Counts {
     pub sequential: u64,
 }
 
-impl Counts {
+impl RequestCounts {
     fn add(&mut self, record: &TraceRecord, sequential: bool) {
         self.requests += 1;
         match record.op {
@@ -85,7 +85,7 @@ pub struct ProcessSummary {
     pub last_s: f64,
     /// Its requests.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: RequestCounts,
 }
 
 /// One row of the device table.
@@ -100,7 +100,7 @@ pub struct DeviceSummary {
     pub end_sector: u64,
     /// Its requests.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: RequestCounts,
 }
 
 /// The statistics of a trace.
@@ -109,7 +109,7 @@ pub struct DeviceSummary {
 pub struct TraceSummary {
     /// All requests.
     #[serde(flatten)]
-    pub counts: Counts,
+    pub counts: RequestCounts,
     /// From the first arrival to the last, in seconds.
     pub span_s: f64,
     /// Reads' share of reads and writes, 0 to 1.
@@ -124,11 +124,11 @@ pub struct TraceSummary {
     /// Whether so much was touched that regions beyond 1 TiB were left out of the footprint, which is then too small.
     pub footprint_truncated: bool,
     /// Lengths of reads and writes, in bytes.
-    pub size_bytes: Spread,
+    pub size_bytes: DistributionSummary,
     /// Times between arrivals, in microseconds.
-    pub inter_arrival_us: Spread,
+    pub inter_arrival_us: DistributionSummary,
     /// Distances from the end of one read or write to the begin of the next on the device, in sectors.
-    pub seek_sectors: Spread,
+    pub seek_sectors: DistributionSummary,
     /// From arrival to completion, in milliseconds; `None` where no completion is known.
     pub response_ms: Option<iopilot_block::Distribution>,
     /// Requests whose completion is known.
@@ -143,14 +143,14 @@ pub struct TraceSummary {
 struct ProcessRow {
     first: Nanos,
     last: Nanos,
-    counts: Counts,
+    counts: RequestCounts,
     /// Where its last transfer ended, and on which device.
     end: Option<(u32, Lba)>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct DeviceRow {
-    counts: Counts,
+    counts: RequestCounts,
     end: Option<Lba>,
     last_sector: u64,
 }
@@ -158,7 +158,7 @@ struct DeviceRow {
 /// Accumulates what [`TraceStats::summary`] returns. Some megabytes for any trace.
 #[derive(Clone, Debug, Default)]
 pub struct TraceStats {
-    all: Counts,
+    all: RequestCounts,
     first: Option<Nanos>,
     last: Nanos,
     sizes: LogHistogram,
@@ -171,7 +171,7 @@ pub struct TraceStats {
 }
 
 impl TraceStats {
-    /// Of nothing yet.
+    /// Empty statistics.
     pub fn new() -> Self {
         Self::default()
     }
@@ -216,7 +216,7 @@ impl TraceStats {
         }
     }
 
-    /// What was counted, with the names that the trace gives to processes and devices
+    /// The statistics so far, with the names that the trace gives to processes and devices
     /// ([`crate::TraceReader::process_names`], [`crate::TraceReader::device_names`]).
     pub fn summary(&self, process_names: &BTreeMap<u32, String>, device_names: &[String]) -> TraceSummary {
         let named = self.processes.iter().filter(|(p, _)| p.is_some());
@@ -244,9 +244,9 @@ impl TraceStats {
             sequential_share_per_process: share(follows, transfers),
             footprint_bytes: self.footprint.bytes(),
             footprint_truncated: self.footprint.truncated(),
-            size_bytes: self.sizes.spread(1.0),
-            inter_arrival_us: self.gaps.spread(1e-3),
-            seek_sectors: self.seeks.spread(1.0),
+            size_bytes: self.sizes.summary(1.0),
+            inter_arrival_us: self.gaps.summary(1e-3),
+            seek_sectors: self.seeks.summary(1.0),
             response_ms: (self.responses.count() > 0).then(|| self.responses.distribution()),
             completed: self.responses.count(),
             processes: processes.collect(),

@@ -1,13 +1,12 @@
 //! [`TraceWriter`]: records into a file of any format that can be written.
 
 use crate::format::Format;
-use crate::format::spec::Writing;
-use crate::metadata::Names;
+use crate::format::spec::{RecordWriter, Writing};
+use crate::metadata::StoredMetadata;
 use crate::{Destination, RecordedSystem, TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a trace to a temporary file beside its destination, which it replaces when [`TraceWriter::finish`] succeeds.
@@ -17,20 +16,11 @@ pub struct TraceWriter {
     path: PathBuf,
     destination: Destination,
     records: Box<dyn RecordWriter>,
-    names: Names,
+    names: StoredMetadata,
     last: Nanos,
     /// Records written.
     written: u64,
     skipped: u64,
-}
-
-/// One format's writer.
-pub(crate) trait RecordWriter: Send {
-    /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
-    fn write(&mut self, record: &TraceRecord, names: &Names) -> io::Result<()>;
-
-    /// Writes what is left, and hands back the file.
-    fn finish(self: Box<Self>, names: &Names) -> io::Result<BufWriter<File>>;
 }
 
 impl TraceWriter {
@@ -43,7 +33,7 @@ impl TraceWriter {
         let (destination, file) = Destination::create(path).map_err(|e| TraceError::io(path, e))?;
         let file = BufWriter::with_capacity(128 << 10, file);
         let records = (writing.create)(path, file)?;
-        let (path, names) = (path.to_owned(), Names::default());
+        let (path, names) = (path.to_owned(), StoredMetadata::default());
         Ok(Self { writing, path, destination, records, names, last: Nanos::ZERO, written: 0, skipped: 0 })
     }
 
@@ -92,7 +82,7 @@ impl TraceWriter {
         self.skipped
     }
 
-    /// Writes what is left, makes it durable, and puts it in place.
+    /// Writes the rest, makes the file durable, and puts it in place.
     pub fn finish(self) -> Result<(), TraceError> {
         let io = |e| TraceError::io(&self.path, e);
         let mut out = self.records.finish(&self.names).map_err(io)?;

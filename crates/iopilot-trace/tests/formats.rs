@@ -1,4 +1,4 @@
-//! What a format in the table needs elsewhere: a row on its page, and a sample.
+//! Every format in the table has a row on its page, and a sample.
 #![allow(clippy::unwrap_used)]
 
 mod common;

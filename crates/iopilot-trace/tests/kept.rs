@@ -1,4 +1,4 @@
-//! Formats that are only read: of any trace in them no request is lost, and each keeps its place, length and operation.
+//! Formats that are only read: no request of a trace is lost, and each keeps its address, length and operation.
 #![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Lba, Nanos, Op, Sectors};
@@ -16,7 +16,7 @@ fn any_requests() -> impl Strategy<Value = Vec<Request>> {
     vec((op, (0u64..1 << 40).prop_map(Lba), (1u32..4096).prop_map(Sectors)), 1..80)
 }
 
-/// Reads `bytes`, whose format is found out.
+/// Reads `bytes`, whose format must be recognised.
 fn read(bytes: Vec<u8>, format: Format) -> Vec<TraceRecord> {
     let reader = TraceReader::from_reader("t", Cursor::new(bytes), &ReadOptions::default()).unwrap();
     assert_eq!(reader.format(), format);

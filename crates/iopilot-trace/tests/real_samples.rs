@@ -1,16 +1,16 @@
-//! Every real trace at hand loads, with the number of requests that its page tells.
+//! Every real trace at hand loads, with the number of requests that its page states.
 #![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Nanos, Op};
 use iopilot_trace::{CacheOutcome, Format, ReadOptions, TraceReader, TraceRecord, detect, read_all, read_validate};
 use std::path::{Path, PathBuf};
 
-/// The folder of real traces; `None`, said on standard error, where it is absent.
+/// The folder of real traces; `None`, with a note on standard error, if it is absent.
 fn data() -> Option<PathBuf> {
     iopilot_testing::data("")
 }
 
-/// Reads a sample, whose format must be found out, and checks what holds for every trace.
+/// Reads a sample, whose format must be recognised, and checks what holds for every trace.
 fn load(path: &Path, format: Format) -> Vec<TraceRecord> {
     assert_eq!(detect(path).unwrap(), format, "{}", path.display());
     let all = read_all(path, &ReadOptions::default()).unwrap();

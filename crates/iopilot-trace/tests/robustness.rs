@@ -283,7 +283,7 @@ fn bad_input_is_named_in_one_line() {
             "t.trace:2: time: got 1 ns before an earlier event of CPU 0",
         ),
         (Format::Parquet, unordered_parquet(), "t.trace:2: time: got 5.000 s before"),
-        // Times that nothing can follow.
+        // Times so late that no event can follow.
         (
             Format::Mqsim,
             b"100 0 8 16 0\n18446744073709551615 1 16 8 1".to_vec(),
@@ -331,7 +331,7 @@ fn cpus_that_recorded_on_their_own_need_not_agree_but_each_keeps_order() {
         e.contains("time: got 1") && e.contains("go back by at most 8192 records (--reorder=N allows more)"),
         "{e}"
     );
-    // Asked for, no order is expected of a CPU either.
+    // With --reorder, no order is expected of a CPU either.
     let one: String = [5, 3].map(|us| line(0, us)).concat();
     assert!(read(one.as_bytes(), None).unwrap_err().starts_with("t.trace:2: time: "));
     let options = ReadOptions { reorder: Some(1), ..ReadOptions::default() };

@@ -1,11 +1,11 @@
-//! What is written reads back, as far as its format can say it.
+//! Written traces read back, as far as the format can express them.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::{config, some_records};
 use iopilot_block::{Flags, IoPriority, Lba, Nanos, Op, PriorityClass, ProcessId, Sectors};
-use iopilot_trace::{Columns, Format, ReadOptions, TraceReader, TraceRecord, TraceWriter, read_all};
+use iopilot_trace::{Format, KeptFields, ReadOptions, TraceReader, TraceRecord, TraceWriter, read_all};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -78,11 +78,11 @@ fn any_trace() -> impl Strategy<Value = Vec<TraceRecord>> {
     })
 }
 
-/// What is left of `all` in `format`, as its table says.
+/// What `format` keeps of `all`, as its table says.
 fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
     let writing = format.spec().writing.expect("it is written");
     let keeps = |column| writing.keeps.contains(column);
-    if keeps(Columns::EVERY_FIELD) {
+    if keeps(KeptFields::EVERY_FIELD) {
         return all.to_vec();
     }
     let unit = writing.time_unit.0;
@@ -91,10 +91,10 @@ fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
     let mut out: Vec<TraceRecord> = Vec::new();
     for r in all.iter().filter(|r| writing.knows(r.op)) {
         let mut k = TraceRecord::new(rounded(r.arrival), r.op, r.lba, r.sectors);
-        if keeps(Columns::DEVICE_NUMBER) {
+        if keeps(KeptFields::DEVICE_NUMBER) {
             k.device = r.device;
         }
-        if keeps(Columns::DEVICE_NAME) {
+        if keeps(KeptFields::DEVICE_NAME) {
             k.device = match names.iter().position(|d| *d == r.device) {
                 Some(at) => at as u32,
                 None => {
@@ -103,10 +103,10 @@ fn expressible(all: &[TraceRecord], format: Format) -> Vec<TraceRecord> {
                 }
             };
         }
-        if keeps(Columns::COMPLETION) {
+        if keeps(KeptFields::COMPLETION) {
             k.completion = Some(r.completion.map_or(k.arrival, |c| rounded(c).max(k.arrival)));
         }
-        if keeps(Columns::SYNC_AND_READ_AHEAD) {
+        if keeps(KeptFields::SYNC_AND_READ_AHEAD) {
             k.flags.set(Flags::SYNC, r.op == Op::Write && r.flags.contains(Flags::SYNC));
             k.flags.set(Flags::READ_AHEAD, r.op == Op::Read && r.flags.contains(Flags::READ_AHEAD));
         }
@@ -137,7 +137,7 @@ proptest! {
             prop_assert_eq!((writer.written() + writer.skipped()) as usize, all.len());
             prop_assert_eq!(writer.written() as usize, expected.len());
             writer.finish().unwrap();
-            // Without a hint of the format: what is written tells what it is.
+            // Without a format option: written files must be recognised.
             let found = read_all(&path, &ReadOptions::default());
             if std::fs::metadata(&path).unwrap().len() == 0 {
                 // Nothing but flushes, in a format that knows none.

@@ -40,7 +40,7 @@ size_sectors = 8
 "#;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // `cargo test --benches` only wants to see it work.
+    // `cargo test --benches` only checks that it works.
     let requests = if std::env::args().any(|a| a == "--bench") { 1_000_000 } else { 10_000 };
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name);

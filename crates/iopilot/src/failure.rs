@@ -16,12 +16,12 @@ pub(crate) const FAILED: u8 = 1;
 /// Bad input or usage.
 pub(crate) const BAD_INPUT: u8 = 2;
 
-/// A command run for the user ended unsuccessfully: its exit code becomes ours, and there is nothing more to say.
+/// The user's command failed. Its exit code becomes ours, and no message is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandFailed(u8);
 
 impl CommandFailed {
-    /// As a shell has it: the exit code, or 128 and the number of the signal that killed the command.
+    /// As in a shell: the exit code, or 128 plus the number of the signal that killed the command.
     pub(crate) fn with(status: ExitStatus) -> Self {
         let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
         Self(code.and_then(|c| u8::try_from(c).ok()).unwrap_or(FAILED))
@@ -36,7 +36,7 @@ impl fmt::Display for CommandFailed {
 
 impl std::error::Error for CommandFailed {}
 
-/// Whether the user has seen the reason already, so that only the exit code is left.
+/// Whether the reason has already been printed, so that only the exit code remains.
 pub(crate) fn was_reported(error: &anyhow::Error) -> bool {
     error.is::<CommandFailed>()
 }
@@ -56,7 +56,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     if error.chain().any(bad_input) { BAD_INPUT } else { FAILED }
 }
 
-/// Whether nobody reads standard output any more, as in `iopilot … | head`: the reader had what it wanted.
+/// Whether the reader of standard output has gone, as in `iopilot … | head`.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().filter_map(|c| c.downcast_ref::<std::io::Error>()).any(|e| e.kind() == ErrorKind::BrokenPipe)
 }

@@ -1,4 +1,5 @@
-//! The `iopilot` command.
+//! The `iopilot` command. Comments cite GF (González-Férez' thesis of 2012), Ganger (1995) and Carroll (2008) by
+//! section.
 
 mod args;
 mod commands;
@@ -39,7 +40,7 @@ fn run(cli: &args::Cli) -> anyhow::Result<()> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
         pool.build_global().context("starting threads")?;
     }
-    let context = commands::Context {
+    let context = commands::CommandContext {
         terminal: iopilot_render::Terminal::detect(cli.global.no_color),
         quiet: cli.global.quiet,
         command_line: command_line(),
@@ -54,7 +55,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // A reader that went away has read enough.
+            // It is no error if the reader has gone.
             let _ = error.print();
             ExitCode::SUCCESS
         }
@@ -74,7 +75,7 @@ fn print_error(line: &str) {
     let _ = writeln!(std::io::stderr(), "iopilot: {line}");
 }
 
-/// The command as a shell would take it again; without `--threads`, on which no result depends.
+/// The command line, quoted for a shell. `--threads` is left out, as no result depends on it.
 fn command_line() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quote = |word: String| match word.chars().all(plain) && !word.is_empty() {

@@ -2,13 +2,11 @@
 //! length in bytes, times in microseconds; perhaps with a header.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
+use super::spec::{Detect, FormatInput, FormatSpec, KeptFields, Records, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
 use std::io::{self, Write};
@@ -24,7 +22,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::DEVICE_NUMBER,
+        keeps: KeptFields::DEVICE_NUMBER,
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -32,7 +30,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 /// Times are microseconds.
 const UNIT: Nanos = Nanos(1000);
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let mut first = true;
     LineRecords::open(input, move |line, metadata| {
         let header = std::mem::take(&mut first) && line.trim_ascii_start().starts_with(b"device_id");

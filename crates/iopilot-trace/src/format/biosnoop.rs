@@ -5,14 +5,13 @@
 //! time in the queue before it. A command may hold blanks, so a line is read from both ends. A line whose request was
 //! not seen to begin (its command is `?`) has no address: it is left out and counted.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::block_events::Rwbs;
 use crate::fields::{byte_extent, decimal, extent, integer, invalid};
 use crate::line_records::Parsed;
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Nanos, Op, ProcessId};
 

@@ -8,14 +8,13 @@
 mod summary;
 
 use super::columns::columns;
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::block_events::{BlockEvents, Head, Payload, Rwbs};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
-use crate::source::Source;
+use crate::reader::TraceReader;
+use crate::source::ByteSource;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Sectors};
 pub(super) use summary::Summary;
@@ -25,7 +24,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     summary: "text of blkparse(1), default layout",
     endings: &[],
     detect: &[Detect::Text(|head| is_event(head.first()))],
-    open: |input| Ok(Box::new(Reader::new(input.source, input.options.reorder))),
+    open: |input| Ok(Box::new(Reader::new(input.source, input.reorder))),
     file_set: None,
     writing: None,
 };
@@ -47,8 +46,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// A reader of `source`; records may be late by what `reorder` says, CPUs must keep order where it says nothing.
-    fn new(source: Source, reorder: Option<usize>) -> Self {
+    /// A reader of `source`. Records may be `reorder` places late; with `None`, each CPU must keep order.
+    fn new(source: ByteSource, reorder: Option<usize>) -> Self {
         Self { lines: Lines::new(source), events: Events::new(reorder), at_end: false }
     }
 }
@@ -85,7 +84,7 @@ struct Events {
     events: BlockEvents,
     /// The device of the last event: nearly always that of the next.
     device: (Vec<u8>, u32),
-    /// What is known of the summary where the last line was one of it.
+    /// The summary, if the last line belonged to one.
     summary: Option<Summary>,
 }
 

@@ -6,16 +6,15 @@
 
 mod files;
 
-use super::detect::Detect;
-use super::spec::{FileSet, FormatSpec};
+use super::spec::{Detect, FileSet, FormatSpec, Records};
 use crate::block_events::without_submitter;
 use crate::correlate::{Correlator, Extent};
 use crate::fields::extent;
 use crate::format::detect::empty;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::reorder::CpuOrder;
-use crate::source::{Binary, Progress, Source};
+use crate::source::{Binary, ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op, ProcessId, SECTOR_BYTES};
 use std::cmp::Reverse;
@@ -76,7 +75,7 @@ struct File {
     input: Binary,
     swapped: Option<bool>,
     payload: Vec<u8>,
-    /// Where each CPU must keep order.
+    /// The order of each CPU; `None` if records may be late.
     order: Option<CpuOrder>,
     next: Option<Event>,
 }
@@ -89,10 +88,10 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         let magic = head.first_chunk::<4>().map(|bytes| [u32::from_le_bytes(*bytes), u32::from_be_bytes(*bytes)]);
         magic.is_some_and(|orders| orders.iter().any(|magic| magic & !0xff == MAGIC))
     })],
-    open: |input| Ok(Box::new(Reader::merged(input.source, input.options.reorder))),
+    open: |input| Ok(Box::new(Reader::merged(input.source, input.reorder))),
     file_set: Some(FileSet {
         find: files::per_cpu_files,
-        open: |paths, progress, options| Ok(Box::new(Reader::open(paths, progress, options.reorder)?)),
+        open: |paths, progress, reorder| Ok(Box::new(Reader::open(paths, progress, reorder)?)),
     }),
     writing: None,
 };
@@ -111,17 +110,17 @@ struct Reader {
 
 impl Reader {
     /// All per-CPU files of a trace.
-    fn open(paths: &[PathBuf], progress: &mut Progress, reorder: Option<usize>) -> Result<Self, TraceError> {
-        let sources = paths.iter().map(|path| Source::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
+    fn open(paths: &[PathBuf], progress: &mut ReadProgress, reorder: Option<usize>) -> Result<Self, TraceError> {
+        let sources = paths.iter().map(|path| ByteSource::open(path, progress)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self::new(sources, 0, reorder))
     }
 
     /// One file with the events of all CPUs.
-    fn merged(source: Source, reorder: Option<usize>) -> Self {
+    fn merged(source: ByteSource, reorder: Option<usize>) -> Self {
         Self::new(vec![source], SORT_BUFFER, reorder)
     }
 
-    fn new(sources: Vec<Source>, sort_buffer: usize, reorder: Option<usize>) -> Self {
+    fn new(sources: Vec<ByteSource>, sort_buffer: usize, reorder: Option<usize>) -> Self {
         let file = |source| File {
             input: Binary::buffered(source),
             swapped: None,

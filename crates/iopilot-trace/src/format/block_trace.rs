@@ -5,13 +5,12 @@
 //! priority before the last brackets. Before it stand the task as `comm pid` or `comm-pid`, the CPU in brackets, perhaps
 //! flags, and the time. Lines without a block event (stacks, other events) are left out; other events are counted.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::block_events::{BlockEvents, Head, Payload, Rwbs};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Sectors};
 
@@ -21,7 +20,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     endings: &[],
     detect: &[Detect::Text(|head| head.lines().iter().any(|line| Line::of(line).is_some()))],
     open: |input| {
-        let events = BlockEvents::new(input.options.reorder);
+        let events = BlockEvents::new(input.reorder);
         Ok(Box::new(Reader { lines: Lines::new(input.source), events, requests_seen: false, at_end: false }))
     },
     file_set: None,
@@ -31,7 +30,8 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 struct Reader {
     lines: Lines,
     events: BlockEvents,
-    /// Whether events of requests were seen. Until then the completions of bios count; behind, they repeat others.
+    /// Whether events of requests were seen. Completions of bios count only before that; later ones repeat those of
+    /// requests.
     requests_seen: bool,
     at_end: bool,
 }
@@ -78,7 +78,7 @@ struct Line<'a> {
     time: &'a [u8],
     /// The event behind `block_`, without its colon.
     event: &'a [u8],
-    /// What it says.
+    /// The text behind the event's name.
     says: &'a [u8],
 }
 
@@ -195,7 +195,7 @@ fn take(
             | b"rq_error"
     );
     if !known {
-        // Plugs, remaps, allocations: they say nothing that the others do not.
+        // Plugs, remaps and allocations add nothing to the other events.
         return Ok(());
     }
     let time = decimal(line.time, 9).map(Nanos).ok_or_else(|| invalid("time", line.time, "seconds"))?;

@@ -1,19 +1,17 @@
 //! CloudPhysics CSV: a header `version,time,op,size,lbn`, then the time, the SCSI operation code in hexadecimal, the size
 //! in bytes, the block of 512 bytes.
 //!
-//! The one public file with this header (`trace.csv` of PyMimircache and libCacheSim, whose FAQ says "the time unit is in
-//! sec") counts whole seconds. Times from 10^10 on are microseconds, as in the vscsi trace that it was made from: as
-//! seconds they would be centuries. What is written here has seconds with six decimals.
+//! The one public file with this header (`trace.csv` of PyMimircache and libCacheSim, whose FAQ says "the time unit is
+//! in sec") counts whole seconds. Times from 10^10 on are microseconds, as in the vscsi trace that it was made from: as
+//! seconds they would be centuries. Written files have seconds with six decimals.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
 use super::scsi;
-use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
+use super::spec::{Detect, FormatInput, FormatSpec, KeptFields, Records, Writing, in_units};
 use crate::fields::{Fields, decimal, extent, hexadecimal, integer, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op, SECTOR_BYTES};
 use std::io::{self, Write};
@@ -27,7 +25,7 @@ const UNIT: Nanos = Nanos(1000);
 /// Whole times from here on are microseconds.
 const MICROSECONDS: u64 = 10_000_000_000;
 
-/// What a user should know of whole seconds.
+/// The note to the user on whole seconds.
 const WHOLE_SECONDS: &str = "times are taken for whole seconds, so that requests of one second arrive together; where \
                              they are microseconds: --columns -,time_us,opcode,bytes,lba";
 
@@ -49,12 +47,12 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::FLUSH_AND_DISCARD,
+        keeps: KeptFields::FLUSH_AND_DISCARD,
         create: |path, file| LineWriter::create(path, file, HEADER, write),
     }),
 };
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let (mut first, mut exponent) = (true, None);
     LineRecords::open(input, move |line, metadata| {
         let header = std::mem::take(&mut first) && line.trim_ascii() == HEADER.as_bytes();

@@ -1,7 +1,7 @@
 //! Recognising text traces by their columns.
 
 use crate::fields::{Fields, integer};
-use crate::format::detect::TextHead;
+use crate::head::TextHead;
 
 /// The columns of a line: between `separator`s, or between blanks. Sixteen at most.
 pub(super) fn columns(line: &[u8], separator: Option<u8>) -> Vec<&[u8]> {

@@ -2,67 +2,9 @@
 
 use super::Format;
 use super::five_numbers::FiveNumbers;
-use crate::source::HEAD_BYTES;
+use super::spec::Detect;
+use crate::head::{TextHead, looks_binary};
 use iopilot_block::InputError;
-
-/// Lines that are looked at.
-const LINES: usize = 512;
-
-/// The mark that some programs put before a text in UTF-8.
-pub(crate) const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
-
-/// How a format is recognised. The kinds are tried in this order, and within a kind the formats in that of the table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Detect {
-    /// By magic bytes at the beginning of the file.
-    Magic(fn(&[u8]) -> bool),
-    /// By its records: binary data without magic bytes.
-    Binary(fn(&[u8]) -> bool),
-    /// By the first line of a text.
-    FirstLine(fn(&[u8]) -> bool),
-    /// By the columns of a text.
-    Text(fn(&TextHead<'_>) -> bool),
-}
-
-/// The beginning of a text: its first lines, trimmed, without blank lines and comments.
-#[derive(Clone, Debug)]
-pub(crate) struct TextHead<'a> {
-    first: &'a [u8],
-    lines: Vec<&'a [u8]>,
-}
-
-impl<'a> TextHead<'a> {
-    /// `None` where there is no line.
-    fn of(head: &'a [u8]) -> Option<Self> {
-        let complete = head.len() < HEAD_BYTES;
-        let mut lines: Vec<&[u8]> = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).collect();
-        if !complete {
-            lines.pop(); // may be cut short
-        }
-        lines.retain(|line| !line.is_empty() && line[0] != b'#' && !line.starts_with(b"Input file"));
-        lines.truncate(LINES);
-        Some(Self { first: lines.first()?, lines })
-    }
-
-    /// The first line.
-    pub(crate) fn first(&self) -> &'a [u8] {
-        self.first
-    }
-
-    /// The lines, at most [`LINES`]; at least one.
-    pub(crate) fn lines(&self) -> &[&'a [u8]] {
-        &self.lines
-    }
-
-    /// The first line that is no header of comma-separated columns.
-    pub(crate) fn first_row(&self) -> &'a [u8] {
-        let named = self.first.first().is_some_and(u8::is_ascii_alphabetic) && self.first.contains(&b',');
-        match self.lines.get(1) {
-            Some(second) if named => second,
-            _ => self.first,
-        }
-    }
-}
 
 /// The format of a trace, and what the user should know where another is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,11 +33,6 @@ pub(crate) fn from_head(head: &[u8]) -> Result<Recognised, InputError> {
     }
     let ways: Vec<String> = formats.iter().map(|f| format!("--format {f}")).collect();
     Err(InputError::new("trace format", "a trace that fits several formats", ways.join(" or ")))
-}
-
-/// The length of the byte-order mark that `head` begins with: 0 where there is none, or where it is no text.
-pub(crate) fn byte_order_mark(head: &[u8]) -> usize {
-    if head.starts_with(BYTE_ORDER_MARK) && !looks_binary(head) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
 /// All formats that recognise `head` in the first way that any does; at least one.
@@ -127,7 +64,7 @@ fn recognised(is: impl Fn(&Detect) -> bool) -> Vec<Format> {
     Format::ALL.iter().copied().filter(|f| f.spec().detect.iter().any(&is)).collect()
 }
 
-/// There is nothing: no trace in any format.
+/// The error for an empty input.
 pub(crate) fn empty() -> InputError {
     InputError::new("trace", "an empty file", "a trace")
 }
@@ -137,13 +74,10 @@ fn unknown(got: impl Into<String>) -> InputError {
     InputError::new("trace format", got, expected)
 }
 
-fn looks_binary(head: &[u8]) -> bool {
-    head.iter().take(4096).any(|&b| b == 0 || (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::head::HEAD_BYTES;
 
     #[test]
     fn formats_are_told_by_their_first_lines() {
@@ -202,7 +136,7 @@ mod tests {
         let e = from_head(whole.as_bytes()).unwrap_err().to_string();
         assert!(e.contains("--format disksim (requests up to 2 MiB") && e.contains("--format msr-ms"), "{e}");
         assert!(!e.contains("mqsim"), "2 MiB in 10 ns: {e}");
-        // One line says next to nothing.
+        // One line is too little to decide.
         assert!(from_head(b"0 0 8 8 1\n").is_err());
     }
 
@@ -215,9 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_of_the_byte_order_is_no_part_of_a_text() {
-        assert_eq!(byte_order_mark(b"\xef\xbb\xbfTimestamp,"), 3);
-        assert_eq!((byte_order_mark(b"Timestamp"), byte_order_mark(b"\xef\xbb\xbf\x00\x01")), (0, 0));
+    fn text_in_utf_16_is_told() {
         assert!(from_head(b"\xff\xfe1\x00,\x00").unwrap_err().to_string().contains("got text in UTF-16"));
     }
 

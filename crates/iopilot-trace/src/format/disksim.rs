@@ -1,12 +1,11 @@
 //! DiskSim's default ("ascii") input: `time(ms) device block blocks flags(hex)`, blocks of 512 bytes.
 //!
-//! Of the flags, bit 0 is a read (`READ`), 0x2 a request that somebody waits for (`TIME_CRITICAL`), 0x4 one that
-//! somebody will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
+//! Of the flags, bit 0 is a read (`READ`), 0x2 a request that a process waits for (`TIME_CRITICAL`), 0x4 one that a
+//! process will wait for (`TIME_LIMITED`), 0x80 a synchronous one (DiskSim 4.0 reference manual, 6.1).
 
 use super::Format;
-use super::detect::Detect;
 use super::five_numbers::FiveNumbers;
-use super::spec::{Columns, FormatSpec, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, hexadecimal, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
@@ -29,7 +28,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: Nanos(1),
-        keeps: Columns::DEVICE_NUMBER.union(Columns::SYNC_AND_READ_AHEAD),
+        keeps: KeptFields::DEVICE_NUMBER.union(KeptFields::SYNC_AND_READ_AHEAD),
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -51,7 +50,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
-/// The flags have two digits, by which it is told from the other formats of five numbers.
+/// Flags are written with two digits, which distinguish this format from the others of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let mut flags = 0;
     if record.op == Op::Read {

@@ -3,13 +3,12 @@
 //! `R|W  Hit|Miss|Doub|Trip  block  blocks  service(us)  think(us)`. DiskSim takes the think time for the one *after*
 //! its request; in some of its own traces it is the one *before* ([`ThinkTime`]).
 
-use super::detect::Detect;
-use super::spec::{FormatSpec, Input};
+use super::spec::{Detect, FormatInput, FormatSpec, Records};
+use super::think_time::ThinkTime;
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::LineRecords;
 use crate::lines::Lines;
-use crate::reader::Records;
-use crate::source::{Progress, Source};
+use crate::source::{ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 use std::path::Path;
@@ -23,16 +22,6 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: None,
 };
-
-/// Which request a think time of a DiskSim validation trace belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ThinkTime {
-    /// It passes after its request completes, as DiskSim reads it.
-    #[default]
-    After,
-    /// It passed before its request was issued (DiskSim's traces of Atlas 10K, Cheetah 9LP and Barracuda).
-    Before,
-}
 
 /// What a validation trace says of the drive's cache. Not recorded in all traces: many say `Hit` throughout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +61,7 @@ pub struct ValidateReader {
 impl ValidateReader {
     /// Opens the trace at `path`, plain or packed.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let source = Source::open(path, &mut Progress::default())?;
+        let source = ByteSource::open(path, &mut ReadProgress::default())?;
         Ok(Self { lines: Lines::new(source) })
     }
 
@@ -103,8 +92,8 @@ pub fn read_validate(path: &Path) -> Result<Vec<ValidateRecord>, TraceError> {
     ValidateReader::open(path)?.collect()
 }
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
-    let think_time = input.options.think_time;
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
+    let think_time = input.think_time;
     let mut now = Nanos::ZERO;
     LineRecords::open(input, move |line, _| {
         let r = parse(line)?;

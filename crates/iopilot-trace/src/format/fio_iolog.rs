@@ -7,13 +7,11 @@
 //! itself replays milliseconds since its start. Files are devices here, numbered as they appear; their offsets are taken
 //! for addresses.
 
-use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Writing, in_units};
+use super::spec::{Detect, FormatSpec, KeptFields, RecordWriter, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::PackedText;
-use crate::metadata::{Names, TraceMetadata};
-use crate::writer::RecordWriter;
+use crate::metadata::{StoredMetadata, TraceMetadata};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
 use std::fs::File;
@@ -27,7 +25,7 @@ const VERSION_3: &[u8] = b"fio version 3 iolog";
 
 const ACTIONS: &str = "add, open, close, read, write, trim, sync, datasync or (version 2) wait";
 
-/// What a user should know of a log with waits.
+/// The note to the user on a log with waits.
 const WAITS: &str = "the waits of this log (version 2) are taken for microseconds since the wait before, as fio's manual \
                      says; fio 3.33 itself replays them as milliseconds since its start";
 
@@ -46,7 +44,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::FLUSH_AND_DISCARD.union(Columns::DEVICE_NAME),
+        keeps: KeptFields::FLUSH_AND_DISCARD.union(KeptFields::DEVICE_NAME),
         create: Writer::create,
     }),
 };
@@ -121,7 +119,7 @@ impl Writer {
     }
 
     /// Where the file of `device` is in `self.open`; opens it where the device appears first.
-    fn file(&mut self, device: u32, names: &Names) -> io::Result<usize> {
+    fn file(&mut self, device: u32, names: &StoredMetadata) -> io::Result<usize> {
         if let Some(at) = self.open.iter().position(|(known, _)| *known == device) {
             return Ok(at);
         }
@@ -145,7 +143,7 @@ impl Writer {
 }
 
 impl RecordWriter for Writer {
-    fn write(&mut self, record: &TraceRecord, names: &Names) -> io::Result<()> {
+    fn write(&mut self, record: &TraceRecord, names: &StoredMetadata) -> io::Result<()> {
         self.start()?;
         self.now = in_units(record.arrival, UNIT);
         let at = self.file(record.device, names)?;
@@ -159,7 +157,7 @@ impl RecordWriter for Writer {
         writeln!(self.out.as_write(), "{} {} {action} {offset} {length}", self.now, self.open[at].1)
     }
 
-    fn finish(mut self: Box<Self>, _: &Names) -> io::Result<BufWriter<File>> {
+    fn finish(mut self: Box<Self>, _: &StoredMetadata) -> io::Result<BufWriter<File>> {
         self.start()?;
         let (out, now) = (self.out.as_write(), self.now);
         self.open.iter().try_for_each(|(_, name)| writeln!(out, "{now} {name} close"))?;

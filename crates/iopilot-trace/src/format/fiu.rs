@@ -4,8 +4,7 @@
 //! One digest covers 4 KiB, or 512 bytes in the "homes" traces; they are not read. A process' name may hold blanks.
 //! Devices are numbered in order of appearance, by major and minor.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::fields::{decimal, extent, integer, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::metadata::TraceMetadata;
@@ -40,7 +39,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// From both ends, as a process' name may hold blanks.
+    /// Splits a line from both ends, as a process' name may hold blanks.
     fn of(line: &'a [u8]) -> Result<Self, InputError> {
         let mut words = words(line);
         while words.last().is_some_and(|w| w.len() >= DIGEST && w.iter().all(u8::is_ascii_hexdigit)) {

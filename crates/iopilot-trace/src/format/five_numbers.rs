@@ -5,11 +5,11 @@
 
 use super::Format;
 use super::columns::columns;
-use super::detect::TextHead;
 use crate::fields::{decimal, hexadecimal, integer};
+use crate::head::TextHead;
 use iopilot_block::{InputError, SECTOR_BYTES};
 
-/// Fewer lines than this say nothing of rates.
+/// The fewest lines from which rates are judged.
 const ENOUGH: u64 = 4;
 
 /// No disk moves more bytes a second.
@@ -18,13 +18,13 @@ const MOST_BYTES_PER_S: f64 = 1e11;
 /// No disk serves more requests a second.
 const MOST_REQUESTS_PER_S: f64 = 1e8;
 
-/// The mean gap, in seconds, beyond which whole numbers are no milliseconds: nobody traces so idle a disk.
+/// The mean gap, in seconds, beyond which whole numbers are no milliseconds: so idle a disk is not worth a trace.
 const LONGEST_GAP_S: f64 = 10.0;
 
 /// The longest request that any driver of Linux takes: 32 MiB.
 const MOST_SECTORS: u64 = 1 << 16;
 
-/// Requests beyond 4 MiB are possible, but then all systems that write such traces cut them.
+/// Requests beyond 4 MiB are possible, but all systems that write such traces split them.
 const UNUSUAL_SECTORS: u64 = 1 << 13;
 
 /// What the values of the first lines say.
@@ -135,7 +135,7 @@ impl FiveNumbers {
                 Ok((only.format, Some(remark)))
             }
             (several, _) => {
-                // Where nothing is possible, whatever fits is named.
+                // If no reading is possible, all formats that fit are named.
                 let all: Vec<Reading> = fitting.iter().map(|&f| self.reading(f)).collect();
                 let named = if several.is_empty() { all.as_slice() } else { several };
                 let ways: Vec<String> = named.iter().map(|r| self.described(r)).collect();

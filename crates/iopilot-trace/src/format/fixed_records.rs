@@ -1,8 +1,8 @@
 //! Binary traces whose records all have one length, little-endian.
 
+use crate::format::spec::Records;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
-use crate::source::{Binary, Source};
+use crate::source::{Binary, ByteSource};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;
 use std::marker::PhantomData;
@@ -25,7 +25,7 @@ pub(super) fn first_records<R: FixedRecord<N>, const N: usize>(head: &[u8], most
 }
 
 /// Reads records that are `R`.
-pub(super) fn open<R: FixedRecord<N>, const N: usize>(source: Source) -> Box<dyn Records> {
+pub(super) fn open<R: FixedRecord<N>, const N: usize>(source: ByteSource) -> Box<dyn Records> {
     Box::new(Reader { input: Binary::buffered(source), of: PhantomData::<R> })
 }
 

@@ -6,13 +6,11 @@
 //! names; so the device here is the disk, bits 8 to 15 of that number. Flags are those of HP-UX 8: bit 0 a read, 0x100
 //! asynchronous, 0x0100_0000 a synchronous write, 0x0008_0000 from the file system.
 
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec, Records};
 use crate::fields::byte_extent;
 use crate::line_records::transfer;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
-use crate::source::{Binary, Source};
+use crate::source::{Binary, ByteSource};
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Flags, InputError, Nanos, Op};
 use std::collections::BTreeMap;
@@ -45,7 +43,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(source: Source) -> Result<Self, TraceError> {
+    fn new(source: ByteSource) -> Result<Self, TraceError> {
         let mut input = Binary::buffered(source);
         let mut header = Vec::new();
         loop {

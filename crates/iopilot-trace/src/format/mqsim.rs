@@ -1,9 +1,8 @@
 //! MQSim's ASCII input: `time(ns) device block blocks type`, blocks of 512 bytes, type 0 for a write and 1 for a read.
 
 use super::Format;
-use super::detect::Detect;
 use super::five_numbers::FiveNumbers;
-use super::spec::{Columns, FormatSpec, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
@@ -21,7 +20,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: Nanos(1),
-        keeps: Columns::DEVICE_NUMBER,
+        keeps: KeptFields::DEVICE_NUMBER,
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -43,7 +42,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
-/// The zero before the time tells it from the other formats of five numbers.
+/// The zero before the time distinguishes this format from the others of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (arrival, read) = (record.arrival.0, u8::from(record.op == Op::Read));
     writeln!(out, "0{arrival} {} {} {} {read}", record.device, record.lba, record.sectors)

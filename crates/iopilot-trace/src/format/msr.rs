@@ -4,13 +4,11 @@
 //! size are bytes. Devices are numbered in order of appearance, by host and disk.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Input, Writing, in_units};
+use super::spec::{Detect, FormatInput, FormatSpec, KeptFields, Records, Writing, in_units};
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::line_writer::LineWriter;
 use crate::metadata::TraceMetadata;
-use crate::reader::Records;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{Nanos, Op};
 use std::io::{self, Write};
@@ -27,7 +25,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: UNIT,
-        keeps: Columns::DEVICE_NAME.union(Columns::COMPLETION),
+        keeps: KeptFields::DEVICE_NAME.union(KeptFields::COMPLETION),
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -35,7 +33,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 /// Times are multiples of 100 ns.
 const UNIT: Nanos = Nanos(100);
 
-fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let mut first = true;
     LineRecords::open(input, move |line, metadata| {
         let header =

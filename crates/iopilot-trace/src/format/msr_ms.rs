@@ -2,9 +2,8 @@
 //! bytes, type 1 for a read and 0 for a write.
 
 use super::Format;
-use super::detect::Detect;
 use super::five_numbers::FiveNumbers;
-use super::spec::{Columns, FormatSpec, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, byte_extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
@@ -22,7 +21,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: Nanos(1),
-        keeps: Columns::DEVICE_NUMBER,
+        keeps: KeptFields::DEVICE_NUMBER,
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };
@@ -44,7 +43,7 @@ fn parse(line: &[u8], metadata: &mut TraceMetadata) -> Parsed {
     Ok(Some(record))
 }
 
-/// The zero before the time tells it from the other formats of five numbers.
+/// The zero before the time distinguishes this format from the others of five numbers.
 fn write(record: &TraceRecord, out: &mut dyn Write) -> io::Result<()> {
     let (ms, ns) = (record.arrival.0 / 1_000_000, record.arrival.0 % 1_000_000);
     let (offset, size) = (record.lba.0 * 512, record.sectors.bytes());

@@ -7,12 +7,11 @@ mod row;
 pub use layout::ColumnLayout;
 
 use super::blkparse::Summary;
-use super::detect::Detect;
-use super::spec::{FormatSpec, Input};
+use super::spec::{Detect, FormatInput, FormatSpec, Records};
 use crate::block_events::BlockEvents;
 use crate::lines::Lines;
 use crate::metadata::TraceMetadata;
-use crate::reader::{Records, TraceReader};
+use crate::reader::TraceReader;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::InputError;
 use layout::Separator;
@@ -26,9 +25,9 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     summary: "text whose columns are named (--columns, blkparse -f)",
     endings: &[],
     detect: &[Detect::Magic(|head| head.starts_with(HEADER))],
-    open: |input: Input<'_>| {
-        let layout = input.options.columns.clone();
-        let events = BlockEvents::new(input.options.reorder);
+    open: |input: FormatInput<'_>| {
+        let layout = input.columns.cloned();
+        let events = BlockEvents::new(input.reorder);
         Ok(Box::new(Reader { lines: Lines::new(input.source), layout, events, summary: None, rows: 0, at_end: false }))
     },
     file_set: None,
@@ -39,7 +38,7 @@ struct Reader {
     lines: Lines,
     layout: Option<ColumnLayout>,
     events: BlockEvents,
-    /// Where the last line was one of blkparse's summary.
+    /// The summary of blkparse, if the last line belonged to one.
     summary: Option<Summary>,
     /// Rows read, headers not counted.
     rows: u64,

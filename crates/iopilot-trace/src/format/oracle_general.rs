@@ -4,9 +4,8 @@
 //! The object of a block trace is its address in blocks of 512 bytes, as in the vscsi traces that many were made from.
 //! The format does not tell reads from writes. The next access counts requests, and is not read.
 
-use super::detect::Detect;
 use super::fixed_records::{FixedRecord, first_records, open, u32_at, u64_at};
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::TraceRecord;
 use crate::fields::extent;
 use crate::line_records::transfer;
@@ -16,7 +15,7 @@ use iopilot_block::{InputError, Nanos, Op, SECTOR_BYTES};
 /// Records at the beginning that must look like some.
 const PLAUSIBLE: usize = 64;
 
-/// What a user should know.
+/// The note to the user on what is assumed.
 const ASSUMED: &str = "the format does not tell reads from writes: all are taken for reads, objects for blocks of 512 \
                        bytes, and requests of one second arrive together";
 

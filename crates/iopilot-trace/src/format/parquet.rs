@@ -4,8 +4,7 @@
 mod read;
 mod write;
 
-use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use iopilot_block::Nanos;
 pub(super) const SPEC: FormatSpec = FormatSpec {
     name: "parquet",
@@ -14,7 +13,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Magic(|head| head.starts_with(b"PAR1"))],
     open: read::open,
     file_set: None,
-    writing: Some(Writing { time_unit: Nanos(1), keeps: Columns::EVERY_FIELD, create: write::create }),
+    writing: Some(Writing { time_unit: Nanos(1), keeps: KeptFields::EVERY_FIELD, create: write::create }),
 };
 
 /// Keys of the file's metadata.

@@ -4,8 +4,7 @@
 //! device is the ASU (application storage unit). Further columns are optional in SPC-1 and not read.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::{Columns, FormatSpec, Writing};
+use super::spec::{Detect, FormatSpec, KeptFields, Writing};
 use crate::TraceRecord;
 use crate::fields::{Fields, decimal, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
@@ -27,7 +26,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     file_set: None,
     writing: Some(Writing {
         time_unit: Nanos(1),
-        keeps: Columns::DEVICE_NUMBER,
+        keeps: KeptFields::DEVICE_NUMBER,
         create: |path, file| LineWriter::create(path, file, "", write),
     }),
 };

@@ -1,21 +1,21 @@
 //! [`FormatSpec`]: all that the rest of the program asks of a trace format.
 
 use super::Format;
-use super::detect::Detect;
-use crate::TraceError;
-use crate::metadata::TraceMetadata;
-use crate::reader::{ReadOptions, Records};
-use crate::source::{Progress, Source};
-use crate::writer::RecordWriter;
+use super::named_columns::ColumnLayout;
+use super::think_time::ThinkTime;
+use crate::head::TextHead;
+use crate::metadata::{StoredMetadata, TraceMetadata};
+use crate::source::{ByteSource, ReadProgress};
+use crate::{TraceError, TraceRecord};
 use bitflags::bitflags;
-use iopilot_block::{Nanos, Op};
+use iopilot_block::{InputError, Nanos, Op};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 /// One trace format: its module fills this in, the table in `format.rs` lists it.
 ///
-/// From these the rest follows: `--format`, `trace formats`, detection, the fuzz targets, and the tests that every
+/// The rest is derived from these: `--format`, `trace formats`, detection, the fuzz targets, and the tests that every
 /// format must pass.
 #[derive(Debug)]
 pub struct FormatSpec {
@@ -28,11 +28,52 @@ pub struct FormatSpec {
     /// How its content is recognised; any of these is enough.
     pub(crate) detect: &'static [Detect],
     /// Starts to read it.
-    pub(crate) open: fn(Input<'_>) -> Opened,
+    pub(crate) open: fn(FormatInput<'_>) -> Opened,
     /// How a recording that consists of several files is read; `None` where one file is a whole trace.
     pub(crate) file_set: Option<FileSet>,
     /// How it is written; `None` where it is only read.
     pub writing: Option<Writing>,
+}
+
+/// How a format is recognised. The kinds are tried in this order, and within a kind the formats in that of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detect {
+    /// By magic bytes at the beginning of the file.
+    Magic(fn(&[u8]) -> bool),
+    /// By its records: binary data without magic bytes.
+    Binary(fn(&[u8]) -> bool),
+    /// By the first line of a text.
+    FirstLine(fn(&[u8]) -> bool),
+    /// By the columns of a text.
+    Text(fn(&TextHead<'_>) -> bool),
+}
+
+/// One format's parser: records with the times of the file.
+pub(crate) trait Records: Send {
+    /// The next record, with its times as in the file; `None` at the end.
+    fn next(&mut self, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, TraceError>;
+
+    /// `e` with the file and the line (or record) that was read last.
+    fn locate(&self, e: InputError) -> TraceError;
+
+    /// How many places late a record may stand where [`crate::ReadOptions::reorder`] is `None`.
+    fn reorder_limit(&self) -> usize {
+        0
+    }
+
+    /// Whether times count from the first request already, so that they stay as they are.
+    fn relative(&self) -> bool {
+        false
+    }
+}
+
+/// One format's writer.
+pub(crate) trait RecordWriter: Send {
+    /// Writes `record`, whose operation the format knows ([`Writing::knows`]). `names` are those of the trace.
+    fn write(&mut self, record: &TraceRecord, names: &StoredMetadata) -> io::Result<()>;
+
+    /// Writes the rest, and returns the file.
+    fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>>;
 }
 
 /// A trace that can be read, or why it cannot.
@@ -45,17 +86,21 @@ pub(crate) type FoundFiles = Result<Option<Vec<PathBuf>>, TraceError>;
 pub(crate) type Created = Result<Box<dyn RecordWriter>, TraceError>;
 
 /// A trace that is about to be read.
-pub(crate) struct Input<'a> {
+pub(crate) struct FormatInput<'a> {
     /// Its bytes, decompressed.
-    pub(crate) source: Source,
+    pub(crate) source: ByteSource,
     /// Where it is; `None` for a stream.
     pub(crate) path: Option<&'a Path>,
     /// Counts the bytes read.
-    pub(crate) progress: &'a mut Progress,
+    pub(crate) progress: &'a mut ReadProgress,
     /// Receives what the file says of the whole trace.
     pub(crate) metadata: &'a mut TraceMetadata,
-    /// How the user wants it read.
-    pub(crate) options: &'a ReadOptions,
+    /// The columns that the user names.
+    pub(crate) columns: Option<&'a ColumnLayout>,
+    /// Which request the think times of a DiskSim validation trace belong to.
+    pub(crate) think_time: ThinkTime,
+    /// How many places late a record may stand, if the user says so.
+    pub(crate) reorder: Option<usize>,
 }
 
 /// A recording that consists of several files.
@@ -63,8 +108,8 @@ pub(crate) struct Input<'a> {
 pub(crate) struct FileSet {
     /// The files that a path stands for, given the format that the user named; `None` where it is no such recording.
     pub(crate) find: fn(&Path, Option<Format>) -> FoundFiles,
-    /// Starts to read them.
-    pub(crate) open: fn(&[PathBuf], &mut Progress, &ReadOptions) -> Opened,
+    /// Starts to read them; records may stand so many places late as the last argument says.
+    pub(crate) open: fn(&[PathBuf], &mut ReadProgress, Option<usize>) -> Opened,
 }
 
 /// How a format is written, and what it keeps of a record.
@@ -73,7 +118,7 @@ pub struct Writing {
     /// Times are rounded to the nearest multiple of this.
     pub time_unit: Nanos,
     /// What it keeps besides arrival, operation, address and length.
-    pub keeps: Columns,
+    pub keeps: KeptFields,
     /// Begins a file that will be at this path.
     pub(crate) create: fn(&Path, BufWriter<File>) -> Created,
 }
@@ -81,7 +126,7 @@ pub struct Writing {
 bitflags! {
     /// What a written format keeps of a record besides arrival, operation, address and length.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Columns: u8 {
+    pub struct KeptFields: u8 {
         /// Flushes and discards. A format without a word for them leaves these requests out.
         const FLUSH_AND_DISCARD = 1 << 0;
         /// The device's number.
@@ -98,9 +143,9 @@ bitflags! {
 }
 
 impl Writing {
-    /// Whether it has a word for `op`.
+    /// Whether the format can express `op`.
     pub fn knows(&self, op: Op) -> bool {
-        op.transfers() || self.keeps.intersects(Columns::FLUSH_AND_DISCARD | Columns::EVERY_FIELD)
+        op.transfers() || self.keeps.intersects(KeptFields::FLUSH_AND_DISCARD | KeptFields::EVERY_FIELD)
     }
 }
 

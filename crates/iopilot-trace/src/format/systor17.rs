@@ -1,11 +1,10 @@
 //! The virtual desktops of SYSTOR '17 (Lee et al.), as SNIA's IOTTA repository distributes them:
 //! `Timestamp,Response,IOType,LUN,Offset,Size`, both times in seconds, offset and size in bytes, the type `R` or `W`.
 //!
-//! A blank type, which a request without an answer has, does not tell what it was: it is left out and counted.
+//! A request without an answer has a blank type. As its operation is unknown, it is left out and counted.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::fields::{Fields, byte_extent, decimal, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::metadata::TraceMetadata;

@@ -3,14 +3,13 @@
 //! and 1 for a write.
 
 use super::columns::CsvRow;
-use super::detect::Detect;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::fields::{Fields, extent, invalid};
 use crate::line_records::{LineRecords, Parsed, transfer};
 use crate::metadata::TraceMetadata;
 use iopilot_block::Op;
 
-/// What a user should know of the times.
+/// The note to the user on the times.
 const WHOLE_SECONDS: &str = "times are whole seconds: requests of one second arrive together";
 
 pub(super) const SPEC: FormatSpec = FormatSpec {
@@ -19,7 +18,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     endings: &[],
     detect: &[Detect::Text(|head| {
         CsvRow::first(head).is_some_and(|row| {
-            // Seconds since 1970 have ten digits until 2286, which no column of the formats beside it has.
+            // Seconds since 1970 have ten digits until 2286. The first column of similar formats never has.
             let time = row.0.first().is_some_and(|f| f.len() == 10);
             row.0.len() == 5 && time && row.numbers(&[0, 1, 2, 4]) && row.letter(3, b"01")
         })

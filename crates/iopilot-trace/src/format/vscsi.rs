@@ -5,10 +5,9 @@
 //! Blocks are 512 bytes, times microseconds; the low byte of the command is the SCSI operation code, the high byte of
 //! the version is its number.
 
-use super::detect::Detect;
 use super::fixed_records::{FixedRecord, first_records, open, u16_at, u32_at, u64_at};
 use super::scsi;
-use super::spec::FormatSpec;
+use super::spec::{Detect, FormatSpec};
 use crate::TraceRecord;
 use crate::fields::extent;
 use crate::line_records::transfer;
@@ -32,7 +31,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 };
 
 /// What both versions say of a command.
-pub(super) struct Command {
+pub(super) struct VscsiCommand {
     pub(super) command: u16,
     pub(super) version: u16,
     pub(super) bytes: u32,
@@ -40,7 +39,7 @@ pub(super) struct Command {
     pub(super) time: u64,
 }
 
-impl Command {
+impl VscsiCommand {
     /// Whether it looks like one of this version.
     pub(super) fn is_plausible(&self, version: u16) -> bool {
         self.version >> 8 == version
@@ -49,7 +48,7 @@ impl Command {
             && self.block < 1 << 54
     }
 
-    /// The request that it is, if it is one.
+    /// The request, if the command is one.
     pub(super) fn record(&self, version: u16, metadata: &mut TraceMetadata) -> Result<Option<TraceRecord>, InputError> {
         if self.version >> 8 != version {
             return Err(InputError::new("version", (self.version >> 8).to_string(), version.to_string()));
@@ -73,11 +72,11 @@ pub(super) fn micros(field: &str, value: u64) -> Result<Nanos, InputError> {
     time.ok_or_else(|| InputError::new(field, value.to_string(), "microseconds, at most 584 years"))
 }
 
-struct Version1(Command);
+struct Version1(VscsiCommand);
 
 impl FixedRecord<32> for Version1 {
     fn of(bytes: &[u8; 32]) -> Self {
-        Self(Command {
+        Self(VscsiCommand {
             command: u16_at(bytes, 12),
             version: u16_at(bytes, 14),
             bytes: u32_at(bytes, 4),

@@ -3,10 +3,9 @@
 //! (`trace_v2_record_t` of libCacheSim's `traceReader/include/vscsi.h`, by CloudPhysics). Units are those of version 1;
 //! the response is in microseconds.
 
-use super::detect::Detect;
 use super::fixed_records::{FixedRecord, first_records, open, u16_at, u32_at, u64_at};
-use super::spec::FormatSpec;
-use super::vscsi::{Command, PLAUSIBLE, micros};
+use super::spec::{Detect, FormatSpec};
+use super::vscsi::{PLAUSIBLE, VscsiCommand, micros};
 use crate::TraceRecord;
 use crate::metadata::TraceMetadata;
 use iopilot_block::InputError;
@@ -25,13 +24,13 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
 };
 
 struct Version2 {
-    command: Command,
+    command: VscsiCommand,
     response: u64,
 }
 
 impl FixedRecord<40> for Version2 {
     fn of(bytes: &[u8; 40]) -> Self {
-        let command = Command {
+        let command = VscsiCommand {
             command: u16_at(bytes, 0),
             version: u16_at(bytes, 2),
             bytes: u32_at(bytes, 8),

@@ -1,7 +1,7 @@
 //! Which requests a process waits for.
 
 use super::dependencies::Marks;
-use super::processes::Processes;
+use super::processes::TraceProcesses;
 use crate::TraceRecord;
 use iopilot_block::{Flags, Op};
 
@@ -23,7 +23,7 @@ pub enum ReadAhead {
 }
 
 /// Marks the requests that block their process. A request without a completion or a process blocks none.
-pub(super) fn marks(records: &[TraceRecord], processes: &Processes, read_ahead: ReadAhead) -> Vec<Marks> {
+pub(super) fn marks(records: &[TraceRecord], processes: &TraceProcesses, read_ahead: ReadAhead) -> Vec<Marks> {
     let mut marks = vec![Marks::empty(); records.len()];
     for p in 0..processes.list.len() {
         if processes.list[p].id.is_none() {

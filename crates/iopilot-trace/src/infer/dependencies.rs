@@ -1,6 +1,6 @@
 //! [`Dependencies`]: the causes of a trace's arrivals.
 
-use super::processes::Processes;
+use super::processes::TraceProcesses;
 use bitflags::bitflags;
 use iopilot_block::{Nanos, ProcessId};
 use std::ops::Range;
@@ -15,7 +15,7 @@ bitflags! {
         const WAITS = 1 << 1;
         /// Requests of other processes wait for it.
         const AWAITED = 1 << 2;
-        /// Its process had waited since its request before it.
+        /// Its process waited between its previous request and this one.
         const WOKEN = 1 << 3;
     }
 }
@@ -41,7 +41,7 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    pub(super) fn new(processes: Processes, marks: Vec<Marks>, cross_process: Vec<(u32, u32)>) -> Self {
+    pub(super) fn new(processes: TraceProcesses, marks: Vec<Marks>, cross_process: Vec<(u32, u32)>) -> Self {
         let mut made = Self {
             waited: vec![Nanos::ZERO; processes.list.len()],
             ids: processes.list.iter().map(|p| p.id.unwrap_or_default()).collect(),
@@ -92,7 +92,7 @@ impl Dependencies {
     }
 
     /// The number of `request`'s process, from 0 in order of first requests. Unlike ids, numbers are not reused.
-    pub fn process_index(&self, request: u32) -> u32 {
+    pub(crate) fn process_index(&self, request: u32) -> u32 {
         self.of_request[request as usize]
     }
 
@@ -121,8 +121,8 @@ impl Dependencies {
         self.marks[request as usize].contains(Marks::BLOCKING)
     }
 
-    /// Lets the process numbered `process` keep `in_flight` blocking requests outstanding, where it was seen to keep fewer: it
-    /// slept for tags when the trace was made.
+    /// Lets the process numbered `process` keep `in_flight` blocking requests outstanding, if the trace shows fewer
+    /// because it slept for tags during the recording.
     pub fn keep_in_flight(&mut self, process: u32, in_flight: u32) {
         for at in self.range(process as usize) {
             let limit = &mut self.outstanding_limit[self.order[at] as usize];

@@ -1,7 +1,7 @@
 //! Dependencies between related processes (GF 3.2.3, 4.3.3).
 
 use super::dependencies::Marks;
-use super::processes::Processes;
+use super::processes::TraceProcesses;
 use crate::TraceRecord;
 use iopilot_block::{Nanos, ProcessId};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ struct Child {
 }
 
 /// Pairs of (request, request that must have completed before), sorted.
-pub(super) fn dependencies(records: &[TraceRecord], processes: &Processes, marks: &[Marks]) -> Vec<(u32, u32)> {
+pub(super) fn dependencies(records: &[TraceRecord], processes: &TraceProcesses, marks: &[Marks]) -> Vec<(u32, u32)> {
     let mut by_id: HashMap<ProcessId, Vec<usize>> = HashMap::new();
     let mut families: HashMap<ProcessId, Vec<Child>> = HashMap::new();
     for (p, process) in processes.list.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn dependencies(records: &[TraceRecord], processes: &Processes, marks
     pairs
 }
 
-fn child(records: &[TraceRecord], processes: &Processes, marks: &[Marks], process: usize, start: Nanos) -> Child {
+fn child(records: &[TraceRecord], processes: &TraceProcesses, marks: &[Marks], process: usize, start: Nanos) -> Child {
     let requests = processes.requests(process);
     let last_blocking = requests
         .iter()
@@ -80,8 +80,8 @@ fn child(records: &[TraceRecord], processes: &Processes, marks: &[Marks], proces
     Child { process, start, end, last_blocking }
 }
 
-/// Of the processes that bore the parent's id, the one alive at `time`: the last that started by then.
-fn parent_at(processes: &Processes, candidates: Option<&Vec<usize>>, time: Nanos) -> Option<usize> {
+/// Of the processes with the parent's id, the one alive at `time`: the last that started by then.
+fn parent_at(processes: &TraceProcesses, candidates: Option<&Vec<usize>>, time: Nanos) -> Option<usize> {
     let started = |&&p: &&usize| processes.list[p].start.is_none_or(|s| s <= time);
     candidates?.iter().rev().find(started).copied()
 }

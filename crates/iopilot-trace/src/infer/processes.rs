@@ -1,11 +1,11 @@
-//! [`Processes`]: which requests are whose.
+//! [`TraceProcesses`]: the requests of each process.
 
 use crate::TraceRecord;
 use iopilot_block::{Nanos, ProcessId};
 use std::collections::HashMap;
 
 /// One process of a trace.
-pub(super) struct Process {
+pub(super) struct TraceProcess {
     /// Its id; `None` stands for all requests of unknown origin.
     pub(super) id: Option<ProcessId>,
     /// Its parent's id.
@@ -15,8 +15,8 @@ pub(super) struct Process {
 }
 
 /// The processes of a trace, in order of their first request, and the requests of each in recorded order.
-pub(super) struct Processes {
-    pub(super) list: Vec<Process>,
+pub(super) struct TraceProcesses {
+    pub(super) list: Vec<TraceProcess>,
     /// The process of each request.
     pub(super) of_request: Vec<u32>,
     /// All requests, grouped by process.
@@ -25,10 +25,10 @@ pub(super) struct Processes {
     pub(super) begin: Vec<u32>,
 }
 
-impl Processes {
+impl TraceProcesses {
     /// Groups `records`. A process is its id *and* its start: ids are reused (GF 3.2.2).
     pub(super) fn of(records: &[TraceRecord]) -> Self {
-        let mut list: Vec<Process> = Vec::new();
+        let mut list: Vec<TraceProcess> = Vec::new();
         let mut of_request = Vec::with_capacity(records.len());
         let mut latest: HashMap<Option<ProcessId>, u32> = HashMap::new();
         for r in records {
@@ -40,7 +40,7 @@ impl Processes {
             });
             let p = known.unwrap_or(list.len() as u32);
             if known.is_none() {
-                list.push(Process { id: r.process, parent: None, start: None });
+                list.push(TraceProcess { id: r.process, parent: None, start: None });
                 latest.insert(r.process, p);
             }
             let process = &mut list[p as usize];

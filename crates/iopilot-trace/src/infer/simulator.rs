@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 
 /// A process at playback.
 #[derive(Clone, Copy, Debug)]
-struct Process {
+struct TraceProcess {
     /// Its next request: a place in `Dependencies::order`.
     next: u32,
     /// Its requests that have arrived and not completed, and those of them that it waits for.
@@ -17,14 +17,14 @@ struct Process {
     refused: u32,
     /// When its last request arrived; `None` before its first.
     arrived: Option<Nanos>,
-    /// Whether it waits since then: for its own requests, or to be admitted.
+    /// Whether it has waited since then, for its own requests or for admission.
     waits: bool,
     /// How long it has waited before.
     waited: Nanos,
 }
 
-impl Process {
-    /// It can go on, as far as its own requests are concerned.
+impl TraceProcess {
+    /// Ends a wait for its own requests or for admission.
     fn go_on(&mut self, now: Nanos) {
         if std::mem::take(&mut self.waits) {
             self.waited += self.arrived.map_or(Nanos::ZERO, |since| now.since(since));
@@ -45,7 +45,7 @@ impl Process {
 #[derive(Clone, Debug)]
 pub struct ArrivalSimulator<D> {
     deps: D,
-    processes: Vec<Process>,
+    processes: Vec<TraceProcess>,
     due: DueHeap,
     /// For each request that waits for other processes, at its [`Dependencies::wait_index`]: how many it still waits for.
     unmet: Vec<u32>,
@@ -64,7 +64,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
     pub fn with_think_scale(deps: D, scale: f64) -> Self {
         let d: &Dependencies = deps.borrow();
         let processes = (0..d.processes())
-            .map(|p| Process {
+            .map(|p| TraceProcess {
                 next: d.begin[p],
                 outstanding: 0,
                 outstanding_blocking: 0,
@@ -168,8 +168,9 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
         self.not_completed == 0
     }
 
-    /// How long the process numbered `process` has waited so far: for its own requests, and to be admitted. What it waits for
-    /// others is not counted, as they are. Where it waits now, the time since its last request is not counted yet.
+    /// How long the process numbered `process` has waited so far, for its own requests and for admission. Waits for
+    /// other processes are not counted, as those count their own. The time of a wait that has not ended is not counted
+    /// yet.
     pub fn waited(&self, process: u32) -> Nanos {
         self.processes[process as usize].waited
     }
@@ -187,7 +188,7 @@ impl<D: Borrow<Dependencies>> ArrivalSimulator<D> {
             return;
         }
         let Some(&request) = d.order[..d.begin[p as usize + 1] as usize].get(process.next as usize) else {
-            // Its end: it waits until all that it waits for is complete.
+            // The process has no further request. Its wait ends when all its blocking requests are complete.
             if process.outstanding_blocking == 0 {
                 process.go_on(now);
             }

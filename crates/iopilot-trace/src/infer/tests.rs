@@ -1,4 +1,4 @@
-//! What the thesis says of arrivals, and the property that makes a replay trustworthy.
+//! The thesis' claims about arrivals, and the property that makes a replay trustworthy.
 
 use super::*;
 use iopilot_block::{Flags, Lba, Op, ProcessId, Sectors};
@@ -167,7 +167,7 @@ fn without_a_start_there_is_no_parent_to_wait_for() {
 
 #[test]
 fn a_process_whose_start_is_recorded_late_waits_for_no_elder_that_had_not_ended() {
-    // The first record of process 12 lacks its start; the second tells one that lies after the first.
+    // The first record of process 12 has no start; the second has one that lies after the first record.
     let deps = inferred(&[born(read(11, 10, 100), 10, 5), read(12, 50, 60), born(read(12, 150, 200), 10, 120)]);
     assert!(extra(&deps, 1).is_empty());
     let mut child = born(read(12, 50, 60), 10, 120);
@@ -244,7 +244,7 @@ fn think_times_scale() {
 }
 
 #[test]
-fn says_in_a_line_what_is_missing() {
+fn an_error_names_what_is_missing_in_a_line() {
     let bare = TraceRecord::new(us(0), Op::Read, Lba(0), Sectors(8));
     let no_completion = TraceRecord { completion: None, ..read(1, 0, 1) };
     let message = |records: &[TraceRecord]| can_infer(records).unwrap_err().to_string();
@@ -259,7 +259,7 @@ fn says_in_a_line_what_is_missing() {
 }
 
 #[test]
-fn requests_in_flight_when_the_recording_ended_block_nobody() {
+fn requests_in_flight_when_the_recording_ended_block_no_process() {
     let mut records: Vec<_> = (0..8).map(|i| read(1, i * 100, i * 100 + 50)).collect();
     records[6].completion = None;
     let deps = inferred(&records);
@@ -267,7 +267,7 @@ fn requests_in_flight_when_the_recording_ended_block_nobody() {
     assert_eq!(replay(&deps, |_| us(50)).len(), 8);
 }
 
-/// The eight processes of four synchronous reads each of GF 4.4.1, all as eager as each other.
+/// The eight processes of four synchronous reads each of GF 4.4.1, all equally eager.
 fn eight_processes(mut serve: impl FnMut(&mut VecDeque<(u32, u32)>) -> Option<(u32, u32)>) -> Vec<(u32, u32)> {
     // Recorded under FIFO at 100 us a request.
     let records: Vec<_> =
@@ -367,7 +367,7 @@ proptest! {
 }
 
 #[test]
-fn to_sleep_in_a_submission_is_not_to_think() {
+fn sleep_in_a_submission_is_no_think_time() {
     // Two at once: under `none` the second waits until the disk has room, and the process with it; then it thinks for 3 us.
     let record = |arrival, inserted: Option<u64>, issue, completion| TraceRecord {
         inserted: inserted.map(us),
@@ -381,7 +381,7 @@ fn to_sleep_in_a_submission_is_not_to_think() {
     ];
     let deps = inferred(&records);
     assert_eq!((deps.outstanding_limit(2), deps.think(2)), (1, us(3)));
-    // A trace that tells of no insertion tells nothing of that either.
+    // A trace without insertion times does not show that sleep.
     records[0].inserted = None;
     assert_eq!(inferred(&records).think(2), us(103));
 }
@@ -392,7 +392,7 @@ fn journaled() -> Vec<TraceRecord> {
 }
 
 #[test]
-fn who_goes_on_just_after_a_request_of_another_was_woken_by_it() {
+fn a_process_that_continues_just_after_a_request_of_another_was_woken_by_it() {
     let deps = inferred(&journaled());
     assert_eq!(deps.cross_process_count(), 18, "all but the first of each process");
     assert_eq!((extra(&deps, 2), extra(&deps, 3)), (vec![1], vec![2]));
@@ -405,7 +405,7 @@ fn who_goes_on_just_after_a_request_of_another_was_woken_by_it() {
 }
 
 #[test]
-fn who_thinks_for_long_beside_a_busy_process_was_not_woken_by_it() {
+fn a_process_that_thinks_long_beside_a_busy_one_was_not_woken_by_it() {
     let mut records: Vec<TraceRecord> = (0..400).map(|i| read(1, 1_000 * i, 1_000 * i + 800)).collect();
     // Every 7.3 ms, at all distances from the other's completions.
     records.extend((0..50).map(|i| read(2, 50 + 7_310 * i, 50 + 7_310 * i + 600)));
@@ -414,7 +414,7 @@ fn who_thinks_for_long_beside_a_busy_process_was_not_woken_by_it() {
 }
 
 #[test]
-fn who_has_requests_in_flight_waits_for_a_tag_and_not_for_another_process() {
+fn a_process_with_requests_in_flight_waits_for_a_tag_and_not_for_another_process() {
     // As `journaled`, but the first process has a request in flight all the time.
     let mut records = journaled();
     records.extend((0..10).map(|i| read(1, 4_000 * i + 10, 4_000 * (i + 1) + 600)));

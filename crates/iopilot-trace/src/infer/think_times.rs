@@ -1,4 +1,4 @@
-//! What is done to inferred think times before a replay: stalls of the machine are taken out, and others are drawn.
+//! Changes to inferred think times before a replay: removing stalls of the machine, and shuffling.
 
 use super::Dependencies;
 use super::dependencies::Marks;
@@ -8,18 +8,18 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// The think times of so many requests of a process change places among each other.
+/// Think times are shuffled within blocks of this many requests of a process.
 const BLOCK: usize = 16;
 
-/// A shorter pause is no stall.
+/// The shortest pause that counts as a stall.
 const SHORTEST_STALL: Nanos = Nanos::from_millis(5);
-/// A process that stalls thinks this many times as long as in nine of ten cases.
+/// In a stall, a process thinks at least this many times its 90th percentile.
 const UNUSUAL: u64 = 10;
 /// After a stall all processes go on within this time.
 const TOGETHER: Nanos = Nanos::from_millis(2);
-/// Fewer processes that pause together do so by chance, or wait for each other.
+/// The fewest processes in a stall. Fewer pause together by chance, or wait for each other.
 const LEAST_PROCESSES: usize = 3;
-/// A process with fewer requests does not show what is usual for it.
+/// The fewest requests that show the usual think time of a process.
 const LEAST_REQUESTS: usize = 8;
 
 /// A stretch of a recording in which the machine, not the disk, held up most processes: the hypervisor ran another guest, or
@@ -44,9 +44,10 @@ struct Pause {
 }
 
 impl Dependencies {
-    /// The same causes with other think times: within each process, those of neighbouring requests change places. Think times
-    /// after a wait and those between requests of one burst stay apart, and a process' first request keeps its own. Sums are
-    /// kept, so that replays differ only in what happens at the same time. A pure function of `seed`.
+    /// The same dependencies with shuffled think times: within each process, those of neighbouring requests change
+    /// places. Think times after a wait and those between requests of one burst stay apart, and a process' first
+    /// request keeps its own. Sums are kept, so that replays differ only in what happens at the same time. A pure
+    /// function of `seed`.
     #[must_use]
     pub fn redrawn(&self, seed: u64) -> Self {
         let mut drawn = self.clone();
@@ -134,7 +135,7 @@ impl Dependencies {
     }
 }
 
-/// What `together` is as a stall, and when it began.
+/// The stall that the pauses in `together` form, and when it began.
 fn stall(together: &[Pause]) -> (Stall, Nanos) {
     let mut processes: Vec<u32> = together.iter().map(|pause| pause.process).collect();
     processes.sort_unstable();

@@ -1,8 +1,8 @@
 //! Which process wakes which: waits through a journal, a pipe or a lock.
 //!
-//! A process that calls `fsync` waits for the thread that writes the journal, and that thread for the data of the process. A
-//! trace has no event that says so. But who is woken goes on within microseconds: of the late requests of such a process, far
-//! more come soon after a request of the other has completed than if the two had nothing to do with each other.
+//! A process that calls `fsync` waits for the thread that writes the journal, and that thread for the data of the
+//! process. A trace has no event that says so. But a woken process continues within microseconds. So far more of its
+//! late requests come soon after a completion of the other process than if the two were independent.
 
 use super::dependencies::{Dependencies, Marks};
 use crate::TraceRecord;
@@ -19,7 +19,7 @@ const LATE: Nanos = Nanos::from_micros(100);
 struct Completions {
     /// When, and of which request; ascending.
     at: Vec<(Nanos, u32)>,
-    /// Of each, how much of the time until then lay at most [`SOON`] behind an earlier one.
+    /// For each completion, how much of the time before it lay within [`SOON`] after an earlier one.
     covered: Vec<Nanos>,
 }
 
@@ -36,7 +36,7 @@ impl Completions {
         Self { at, covered }
     }
 
-    /// How much of the time until `time` lies at most [`SOON`] behind a completion.
+    /// How much of the time before `time` lies within [`SOON`] after a completion.
     fn covered_until(&self, time: Nanos) -> Nanos {
         let behind = self.at.partition_point(|&(at, _)| at <= time);
         behind.checked_sub(1).map_or(Nanos::ZERO, |last| self.covered[last] + time.since(self.at[last].0).min(SOON))
@@ -98,19 +98,19 @@ pub(super) fn dependencies(records: &[TraceRecord], deps: &Dependencies) -> Vec<
     });
     let process = |request: u32| deps.of_request[request as usize];
     causes.retain(|&(request, cause)| times.contains_key(&(process(request), process(cause))));
-    // The last of them was what it waited for; they stand in that order.
+    // The last completion, in order of time, is the one that the process waited for.
     causes.dedup_by_key(|&mut (request, _)| request);
     causes
 }
 
-/// Whether something that chance would make happen so many times, but that happened `times`, has a cause. With thousands of
-/// pairs of processes not one is to be taken for related by mistake.
+/// Whether `times` occurrences have a cause, where chance would make `by_chance`. Among thousands of pairs of
+/// processes, not one may be taken for related by mistake.
 fn is_no_chance(times: f64, by_chance: f64) -> bool {
     times >= 4.0 * by_chance && times >= by_chance + 5.0 * by_chance.sqrt() + 4.0
 }
 
-/// The late requests of process `p`, but for its first. A process that has requests in flight does not sleep for another: if it
-/// is woken, then because a request of the other has freed a tag.
+/// The late requests of process `p`, but for its first. A process that has requests in flight does not sleep for
+/// another: if it is woken, a request of the other has freed a tag.
 fn late_requests(deps: &Dependencies, p: usize) -> Vec<u32> {
     let requests = deps.order[deps.range(p)].iter().copied().skip(1);
     requests.filter(|&i| deps.think[i as usize] >= LATE && deps.outstanding_limit[i as usize] == 0).collect()

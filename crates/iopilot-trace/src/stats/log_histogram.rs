@@ -19,7 +19,7 @@ pub(super) struct LogHistogram {
 /// A distribution in a few numbers and a coarse histogram.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Spread {
+pub struct DistributionSummary {
     /// Arithmetic mean, exact.
     pub mean: f64,
     /// Smallest, exact.
@@ -82,10 +82,10 @@ impl LogHistogram {
         self.max
     }
 
-    /// In units of which one counted unit is `scale`.
-    pub(super) fn spread(&self, scale: f64) -> Spread {
+    /// The distribution, with each counted value multiplied by `scale`.
+    pub(super) fn summary(&self, scale: f64) -> DistributionSummary {
         if self.total == 0 {
-            return Spread::default();
+            return DistributionSummary::default();
         }
         let mut histogram: Vec<Bin> = Vec::new();
         for (at, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -100,7 +100,7 @@ impl LogHistogram {
             }
         }
         let at = |q| self.quantile(q) as f64 * scale;
-        Spread {
+        DistributionSummary {
             mean: self.sum as f64 / self.total as f64 * scale,
             min: self.min as f64 * scale,
             p50: at(0.5),
@@ -132,12 +132,12 @@ mod tests {
     fn quantiles_and_bins() {
         let mut h = LogHistogram::default();
         (1..=1000).for_each(|v| h.record(v));
-        let s = h.spread(1.0);
+        let s = h.summary(1.0);
         assert_eq!((s.mean, s.min, s.max), (500.5, 1.0, 1000.0));
         assert!((s.p50 / 500.0 - 1.0).abs() < 0.04 && (s.p95 / 950.0 - 1.0).abs() < 0.04, "{s:?}");
         assert_eq!(s.histogram.iter().map(|b| b.count).sum::<u64>(), 1000);
         assert_eq!(s.histogram[3], Bin { from: 8.0, count: 8 });
         h.record(u64::MAX);
-        assert_eq!(h.spread(1.0).histogram.last().unwrap().from, (1u64 << 63) as f64);
+        assert_eq!(h.summary(1.0).histogram.last().unwrap().from, (1u64 << 63) as f64);
     }
 }

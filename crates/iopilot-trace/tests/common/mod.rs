@@ -1,4 +1,4 @@
-//! The samples that every format has, and what tests share.
+//! The samples that every format has, and helpers for tests.
 #![allow(clippy::unwrap_used, dead_code)]
 
 use iopilot_block::{Lba, Nanos, Op, Sectors};

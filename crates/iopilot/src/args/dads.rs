@@ -1,6 +1,6 @@
 //! The arguments of `iopilot dads`.
 
-use super::{Fit, MachineArgs, Output, Replay, quantity};
+use super::{FitArg, MachineArgs, OutputArgs, ReplayArgs, quantity};
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
 use iopilot_dads::Rule;
 use serde::Deserialize;
@@ -8,89 +8,91 @@ use std::path::PathBuf;
 
 /// `iopilot dads`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Dads {
+pub(crate) enum DadsCommand {
     /// Run a workload on a simulated disk with the autopilot, and compare it with each scheduler alone.
     #[command(after_help = DADS_REPLAY_EXAMPLES)]
-    Replay(DadsReplay),
-    /// Fly live disks: change each one's scheduler to the best for the traffic of the last seconds (needs root).
+    Replay(DadsReplayArgs),
+    /// Run the autopilot on live disks: change each one's scheduler to the best for the traffic of the last seconds
+    /// (needs root).
     ///
-    /// Runs in the foreground until SIGINT or SIGTERM; then, as after an error, every disk has the scheduler and tunables
-    /// of before. What a killed daemon left behind is put back at the next start, or by `iopilot dads restore`.
+    /// Runs in the foreground until SIGINT or SIGTERM. Then, as after an error, every disk gets its previous scheduler
+    /// and tunables back. After a kill, the next start or `iopilot dads restore` puts them back.
     #[command(after_help = DADS_RUN_EXAMPLES)]
-    Run(DadsRun),
+    Run(DadsRunArgs),
     /// Show what a running daemon does.
-    Status(DadsStatus),
+    Status(DadsStatusArgs),
     /// Explain the last decision on each disk in plain words.
-    Explain(DadsExplain),
-    /// Put back what a killed daemon changed.
-    Restore(DadsRestore),
+    Explain(DadsExplainArgs),
+    /// Undo what a killed daemon changed.
+    Restore(DadsRestoreArgs),
 }
 
 const DADS_RUN_EXAMPLES: &str = "Examples:
-  iopilot dads run /dev/sda --disk hd-500-16 --dry-run
-  iopilot dads run /dev/sda --disk sda-model.toml --objective blocked-time --audit /var/log/iopilot-dads.jsonl
-  iopilot dads run /dev/sda /dev/sdb --disk hd-500-16 --candidates none,mq-deadline:fifo_batch=1,16,64 --tui
+  iopilot dads run /dev/sda --model hd-500-16 --dry-run
+  iopilot dads run /dev/sda --model sda-model.toml --objective blocked-time --audit /var/log/iopilot-dads.jsonl
+  iopilot dads run /dev/sda /dev/sdb --model hd-500-16 --candidates none,mq-deadline:fifo_batch=1,16,64 --tui
   iopilot dads run --config /etc/iopilot/dads.toml";
 
 /// `iopilot dads run`
 #[derive(Debug, Args)]
-pub(crate) struct DadsRun {
+pub(crate) struct DadsRunArgs {
     /// The disks.
     #[arg(value_name = "DEVICE", value_hint = ValueHint::FilePath)]
     pub(crate) devices: Vec<PathBuf>,
-    /// Read settings from this TOML file (docs/reference/dads.md); options of the command line go before it.
+    /// Read settings from this TOML file (docs/reference/dads.md); options of the command line override it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// The model to simulate: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file. Without it, or
-    /// --machine, a table of times is learned from what the disk does, and kept (--learned).
-    #[arg(long, short, value_name = "NAME|FILE", conflicts_with = "machine")]
-    pub(crate) disk: Option<String>,
-    /// The model to simulate: a TOML file that describes a disk, the block layer and the host.
+    /// The model of the disk: a disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file. Without it
+    /// and --machine, a table of times is learned from the disk's requests, and kept (--learned).
+    #[arg(long, visible_alias = "disk", short = 'd', value_name = "NAME|FILE", conflicts_with = "machine")]
+    pub(crate) model: Option<String>,
+    /// The model, with the machine around it: a TOML file that describes a disk, the block layer and the host.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) machine: Option<PathBuf>,
     /// Where a learned table is kept. Default: in /var/lib/iopilot, by the disk's identity.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["disk", "machine"], value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "machine"], value_hint = ValueHint::FilePath)]
     pub(crate) learned: Option<PathBuf>,
-    /// Requests that the disk takes at once, where the kernel does not say and it is not the model's.
+    /// Requests that the disk takes at once. Default: as the model says, else as the kernel says.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub(crate) depth: Option<u32>,
-    /// What becomes of requests past the end of the model. Default: a model smaller than its disk is an error.
+    /// What to do with requests past the end of the model. Default: a model smaller than its disk is an error.
     #[arg(long, value_enum)]
-    pub(crate) fit: Option<Fit>,
+    pub(crate) fit: Option<FitArg>,
     /// The schedulers to choose from, separated by commas; a tunable with several values stands for as many candidates:
-    /// `none,mq-deadline:fifo_batch=1,16,64`. Default: all that the kernel offers. The one in use is always one.
+    /// `none,mq-deadline:fifo_batch=1,16,64`. Default: all that the kernel offers. The one in use is always a
+    /// candidate.
     #[arg(long, short, visible_alias = "candidate", value_name = "LIST", action = ArgAction::Append)]
     pub(crate) candidates: Vec<String>,
-    /// What too many changes in a row return to. Default: the scheduler in use.
+    /// The scheduler to return to after too many changes in a row. Default: the one in use.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) default: Option<String>,
-    /// From one check to the next, in seconds or with a unit (`500ms`). Default: 5.
+    /// The time between two checks, in seconds or with a unit (`500ms`). Default: 5.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = quantity::seconds)]
     pub(crate) interval: Option<f64>,
     /// What makes a candidate better: service-time (the default), busy-time, p99, throughput, fairness or
     /// blocked-time.
     #[arg(long, value_name = "OBJECTIVE")]
     pub(crate) objective: Option<String>,
-    /// When to change. Default: thesis.
+    /// When to change the scheduler. Default: thesis.
     #[arg(long, value_enum)]
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policy: Option<PolicyArg>,
     /// Change nothing while the prediction for the scheduler in use differs from the measurement by more than this. 0: no
     /// limit. Default: 50.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
     pub(crate) max_error: Option<u32>,
-    /// Keep a change that made things worse than they would have been, as the thesis does, rather than take it back.
+    /// Keep a change that made things worse, as the thesis does, rather than revert it.
     #[arg(long)]
     pub(crate) no_revert: bool,
-    /// Do not restart a scheduler that takes much longer than it would after a restart. What `bfq` has learnt can make it
-    /// slow. Needs trials that last.
+    /// Do not restart a scheduler that is much slower than it would be after a restart. What `bfq` has learned can make
+    /// it slow. Restarts need long trials (--trial-requests).
     #[arg(long)]
     pub(crate) no_renew: bool,
-    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and only
-    /// the second half counts, together with earlier windows. For schedulers that take a while to adapt. 0, as in the
+    /// Try each candidate on at least N requests, for schedulers that take a while to adapt. In a window with fewer,
+    /// the processes continue as before; only the second half counts, together with earlier windows. 0, as in the
     /// thesis, tries each window once. Default: 8000.
     #[arg(long, value_name = "N")]
     pub(crate) trial_requests: Option<u64>,
-    /// Change nothing; say what would have been done.
+    /// Change nothing; print what would have been done.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Add a line of JSON for every check and change to this file.
@@ -99,49 +101,49 @@ pub(crate) struct DadsRun {
     /// Serve metrics for Prometheus at this address: 127.0.0.1:9419.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// How to see requests: auto, ebpf or tracefs.
+    /// How to capture requests: auto, ebpf or tracefs.
     #[arg(long, value_name = "BACKEND")]
     pub(crate) backend: Option<String>,
-    /// Show a dashboard on the terminal; q leaves it, and ends the flight.
+    /// Show a dashboard on the terminal; q leaves it, and ends the autopilot.
     #[arg(long)]
     pub(crate) tui: bool,
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
-/// Where a daemon keeps what has to outlive it.
+/// Where a daemon keeps the files that must outlive it.
 #[derive(Debug, Args)]
-pub(crate) struct Runtime {
-    /// The folder of the control socket and of the settings to put back.
+pub(crate) struct RuntimeArgs {
+    /// The folder of the control socket and of the settings to restore.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::dads::RUNTIME_FOLDER, value_hint = ValueHint::DirPath)]
     pub(crate) runtime_dir: PathBuf,
 }
 
 /// `iopilot dads status`
 #[derive(Debug, Args)]
-pub(crate) struct DadsStatus {
+pub(crate) struct DadsStatusArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 /// `iopilot dads explain`
 #[derive(Debug, Args)]
-pub(crate) struct DadsExplain {
+pub(crate) struct DadsExplainArgs {
     /// Only this disk.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) device: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 /// `iopilot dads restore`
 #[derive(Debug, Args)]
-pub(crate) struct DadsRestore {
+pub(crate) struct DadsRestoreArgs {
     #[command(flatten)]
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: RuntimeArgs,
 }
 
 const DADS_REPLAY_EXAMPLES: &str = "Examples:
@@ -151,14 +153,14 @@ const DADS_REPLAY_EXAMPLES: &str = "Examples:
 
 /// `iopilot dads replay`
 #[derive(Debug, Args)]
-pub(crate) struct DadsReplay {
+pub(crate) struct DadsReplayArgs {
     /// A trace in any known format, a fio job file (.fio) or a description of synthetic load (.toml).
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) workload: PathBuf,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// A cache above the block layer, which the trials have, too: `64x128k,algorithm=v2`. It decides by itself: `adaptive` cannot
-    /// be its algorithm.
+    /// A cache above the block layer, which the trials have, too: `64x128k,algorithm=v2`. Its algorithm cannot be
+    /// `adaptive`, as the cache decides by itself here.
     #[arg(long, value_name = "CACHE")]
     pub(crate) redcap: Option<String>,
     /// The schedulers to choose from, of one kernel, separated by commas. A tunable with several values stands for as
@@ -172,24 +174,24 @@ pub(crate) struct DadsReplay {
     /// The candidate that too many changes in a row return to. Default: the one in use at the start.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) default: Option<String>,
-    /// From one check to the next, in seconds or with a unit (`500ms`).
+    /// The time between two checks, in seconds or with a unit (`500ms`).
     #[arg(long, value_name = "TIME", default_value = "5", allow_negative_numbers = true, value_parser = quantity::seconds)]
     pub(crate) interval: f64,
     /// What makes a candidate better: service-time, busy-time, p99, throughput, fairness or blocked-time.
     #[arg(long, value_name = "OBJECTIVE", default_value = "service-time")]
     pub(crate) objective: String,
-    /// When to change.
-    #[arg(long, value_enum, default_value_t = Policy::Thesis)]
-    pub(crate) policy: Policy,
-    /// Take a change back that made things worse than they would have been.
+    /// When to change the scheduler.
+    #[arg(long, value_enum, default_value_t = PolicyArg::Thesis)]
+    pub(crate) policy: PolicyArg,
+    /// Revert a change that made things worse.
     #[arg(long)]
     pub(crate) revert: bool,
-    /// Restart a scheduler that takes much longer than it would after a restart. What `bfq` has learnt can make it slow.
-    /// Needs trials that last (--trial-requests).
+    /// Restart a scheduler that is much slower than it would be after a restart. What `bfq` has learned can make it
+    /// slow. Needs long trials (--trial-requests).
     #[arg(long)]
     pub(crate) renew: bool,
-    /// Try each candidate on so many requests at least: in a window with fewer the processes go on as they did, and only
-    /// the second half counts, together with earlier windows. For schedulers that take a while to adapt. 0, as in the
+    /// Try each candidate on at least N requests, for schedulers that take a while to adapt. In a window with fewer,
+    /// the processes continue as before; only the second half counts, together with earlier windows. 0, as in the
     /// thesis, tries each window once.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) trial_requests: u64,
@@ -200,22 +202,22 @@ pub(crate) struct DadsReplay {
     #[arg(long)]
     pub(crate) no_oracle: bool,
     #[command(flatten)]
-    pub(crate) replay: Replay,
+    pub(crate) replay: ReplayArgs,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputArgs,
 }
 
 /// When the autopilot changes the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Policy {
-    /// Where a candidate, with the cost of the change, would have been better by 5 %.
+pub(crate) enum PolicyArg {
+    /// When a candidate would have been better by 5 %, including the cost of the change.
     Thesis,
-    /// The same, where that is 95 % sure and the model has been right to 20 %.
+    /// The same, if that is 95 % certain and the model's error has been within 20 %.
     Guarded,
 }
 
-impl Policy {
+impl PolicyArg {
     /// The rule of this name.
     pub(crate) fn rule(self) -> Rule {
         match self {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// `iopilot disk`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Disk {
+pub(crate) enum DiskCommand {
     /// List the catalogue.
     List {
         /// Print JSON.
@@ -29,10 +29,11 @@ pub(crate) enum Disk {
     },
     /// Turn a drive that DiskSim describes into a TOML file.
     Convert {
-        /// A .diskspecs with one drive, or a .parv, of which the first disk is taken, with the times of its bus.
+        /// A .diskspecs file with one drive, or a .parv file, of which the first disk and the times of its bus are
+        /// taken.
         #[arg(value_hint = ValueHint::FilePath)]
         spec: PathBuf,
-        /// The file to write; standard output where left out.
+        /// The file to write. Default: standard output.
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
     },
@@ -40,31 +41,31 @@ pub(crate) enum Disk {
     Plot {
         /// A disk of the catalogue, a TOML file, or a DiskSim file (.diskspecs, .parv).
         disk: String,
-        /// The folder to write to; made where it does not exist.
+        /// The folder to write to; created if it does not exist.
         #[arg(long, short, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
         output: PathBuf,
-        /// The seed of the places that are read and written.
+        /// The seed of the random addresses.
         #[arg(long, value_name = "N", default_value_t = 0)]
         seed: u64,
     },
-    /// Fit a drive's model to times that were measured on the drive.
-    Calibrate(Calibrate),
+    /// Fit a drive's model to times measured on the drive.
+    Calibrate(CalibrateArgs),
     /// Turn a disk into tables of times by direction, size and distance.
     #[command(after_help = TRAIN_EXAMPLES)]
-    Train(DiskTrain),
-    /// Find out what a disk is by the times of reads: cache, rotation, zones, heads, seek curve.
+    Train(DiskTrainArgs),
+    /// Identify a disk by the times of reads: cache, rotation, zones, heads, seek curve.
     #[command(after_help = PROBE_EXAMPLES)]
-    Probe(DiskProbe),
+    Probe(DiskProbeArgs),
     /// Compare a drive's model with service times measured on the drive.
     #[command(after_help = VALIDATE_EXAMPLES)]
-    Validate(DiskValidate),
+    Validate(DiskValidateArgs),
 }
 
 /// `iopilot disk calibrate`
 ///
 /// The model is fitted to the first requests of the trace. The result says how well it predicts the rest.
 #[derive(Debug, Args)]
-pub(crate) struct Calibrate {
+pub(crate) struct CalibrateArgs {
     /// The drive: a DiskSim file (.diskspecs, .parv) or a TOML file.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) spec: String,
@@ -74,7 +75,7 @@ pub(crate) struct Calibrate {
     /// Write the calibrated drive to this TOML file.
     #[arg(long, short, value_name = "MODEL.toml", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// The first requests that are fitted to, as a percentage of all.
+    /// The requests to fit to, from the first on, as a percentage of all.
     #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = percentage)]
     pub(crate) train: f64,
     /// Print JSON.
@@ -90,26 +91,26 @@ const TRAIN_EXAMPLES: &str = "Examples:
 
 /// `iopilot disk train`
 ///
-/// Random requests over all sizes and distances fill the tables; the file is a disk for --disk. A live disk (needs root)
-/// is only read, past the page cache; writes then take the times of reads.
+/// Random requests over all sizes and distances fill the tables; --disk takes the file. A live disk (needs root) is
+/// only read, bypassing the page cache; writes then take the times of reads.
 #[derive(Debug, Args)]
-pub(crate) struct DiskTrain {
+pub(crate) struct DiskTrainArgs {
     /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
     pub(crate) disk: String,
     /// The TOML file to write.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Write to the live disk, too, all over it: what is on it is lost. Refused where anything uses the disk.
+    /// Also write, all over the live disk: its data are lost. Refused if anything uses the disk.
     #[arg(long)]
     pub(crate) destroy_data: bool,
     /// 2: a table of reads and one of writes. 3: one of reads that hit the disk's cache, one of those that miss it, one
     /// of writes, and a simulated cache.
     #[arg(long, value_name = "2|3", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
     pub(crate) form: u8,
-    /// Samples for each cell, and how many a cell keeps as it goes on learning.
+    /// Samples for each cell; a cell keeps as many while it goes on learning.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) samples: u32,
-    /// The size of the disk's cache in KiB or with a unit (`64M`), where its description does not give it; with --form 3.
+    /// The size of the disk's cache in KiB or with a unit (`64M`), if its description does not give it; with --form 3.
     #[arg(long, value_name = "KIB", value_parser = quantity::kibibytes)]
     pub(crate) cache_kib: Option<u32>,
     /// A read of 4 kB that takes longer missed the disk's cache, in µs or with a unit (`1ms`); with --form 3.
@@ -131,22 +132,22 @@ const PROBE_EXAMPLES: &str = "Examples:
 
 /// `iopilot disk probe`
 ///
-/// Nothing is written to the disk. A live disk (needs root) is read past the page cache, for some ten minutes; whatever else
-/// uses it meanwhile disturbs.
+/// Nothing is written to the disk. A live disk (needs root) is read for some ten minutes, bypassing the page cache. Any
+/// other use of it disturbs the result.
 #[derive(Debug, Args)]
-pub(crate) struct DiskProbe {
+pub(crate) struct DiskProbeArgs {
     /// A disk of the catalogue, a TOML file, a DiskSim file (.diskspecs, .parv), or a live disk such as /dev/sdb.
     pub(crate) disk: String,
-    /// Write what was found to this TOML file, a disk for --disk.
+    /// Write the result to this TOML file, which --disk takes.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// A read of 4 kB that takes longer missed the disk's cache, in µs or with a unit (`1ms`).
     #[arg(long, value_name = "US", default_value = "1000", value_parser = quantity::microseconds)]
     pub(crate) hit_limit_us: u32,
-    /// Give up after so many seconds of the disk's time, or a time with a unit (`10m`). Default for a live disk: 3600.
+    /// Give up after this much of the disk's time, in seconds or with a unit (`10m`). Default for a live disk: 3600.
     #[arg(long, value_name = "TIME", value_parser = quantity::whole_seconds)]
     pub(crate) time_limit: Option<u32>,
-    /// The seed of the places that are read.
+    /// The seed of the random addresses.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// Print JSON.
@@ -154,7 +155,7 @@ pub(crate) struct DiskProbe {
     pub(crate) json: bool,
 }
 
-/// A share from `50%`, strictly between none and all.
+/// A share such as `50%`, strictly between none and all.
 fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
@@ -171,7 +172,7 @@ const VALIDATE_EXAMPLES: &str = "Examples:
 
 /// `iopilot disk validate`
 #[derive(Debug, Args)]
-pub(crate) struct DiskValidate {
+pub(crate) struct DiskValidateArgs {
     /// The drive: a parameter file of DiskSim (.parv, .diskspecs), a TOML file, or a disk of the catalogue.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) spec: String,
@@ -181,8 +182,9 @@ pub(crate) struct DiskValidate {
     /// When the next request is issued.
     #[arg(long, value_enum, default_value_t = ValidateClock::Model)]
     pub(crate) clock: ValidateClock,
-    /// Which think time stands in a line of the trace. Default: what a calibration found; else after with the model's
-    /// clock, and with the measured one the side that the phase of the spindle shows.
+    /// Whether the think time in a line of the trace comes before or after its request. Default: what a calibration
+    /// found; else after with the model's clock, and with the measured clock the side that the phase of the spindle
+    /// shows.
     #[arg(long, value_enum)]
     pub(crate) think: Option<ThinkPlace>,
     /// The requests that are compared; the others are replayed as well.
@@ -191,7 +193,7 @@ pub(crate) struct DiskValidate {
     /// Where the trace is cut, for `--part` and `--calibrate`, as a percentage of all requests.
     #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = percentage)]
     pub(crate) train: f64,
-    /// Calibrate the drive on the first part of the trace before.
+    /// First calibrate the drive on the first part of the trace.
     #[arg(long)]
     pub(crate) calibrate: bool,
     /// Read a DiskSim file as DiskSim 4.0 does, not as the drive it describes.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 /// `iopilot disksim`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Disksim {
+pub(crate) enum DisksimCommand {
     /// Run a DiskSim 4.0 parameter file under its synthetic load, or under a trace.
     #[command(after_help = DISKSIM_EXAMPLES)]
-    Run(DisksimRun),
+    Run(DisksimRunArgs),
 }
 
 const DISKSIM_EXAMPLES: &str = "Examples:
@@ -18,15 +18,15 @@ const DISKSIM_EXAMPLES: &str = "Examples:
 
 /// `iopilot disksim run`
 #[derive(Debug, Args)]
-pub(crate) struct DisksimRun {
+pub(crate) struct DisksimRunArgs {
     /// The parameter file (.parv). Files that it names are looked for beside it, then in the folders of LP_PATH.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Requests from this trace, not from the file's synthetic load; - is the standard input.
+    /// Take requests from this trace instead of the file's synthetic load; `-` is standard input.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace: Option<PathBuf>,
     /// The format of the trace: ascii, batch, validate, emcsymm, emcbackend, hpl, or one of `iopilot trace`. Default:
-    /// found out from its content.
+    /// recognised by its content.
     #[arg(long, value_name = "FORMAT", requires = "trace")]
     pub(crate) trace_format: Option<String>,
     /// Seed of the random numbers, instead of the file's.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// `iopilot experiment`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Experiment {
+pub(crate) enum ExperimentCommand {
     /// List the experiments.
     List {
         /// Print JSON.
@@ -14,7 +14,7 @@ pub(crate) enum Experiment {
     },
     /// Run an experiment, and say of each claim whether it is reproduced.
     #[command(after_help = EXPERIMENT_EXAMPLES)]
-    Run(ExperimentRun),
+    Run(ExperimentRunArgs),
 }
 
 const EXPERIMENT_EXAMPLES: &str = "Examples:
@@ -24,7 +24,7 @@ const EXPERIMENT_EXAMPLES: &str = "Examples:
 
 /// `iopilot experiment run`
 #[derive(Debug, Args)]
-pub(crate) struct ExperimentRun {
+pub(crate) struct ExperimentRunArgs {
     /// The experiment (`iopilot experiment list`).
     pub(crate) name: String,
     /// A smaller version that takes seconds; its figures are rougher.
@@ -36,7 +36,7 @@ pub(crate) struct ExperimentRun {
     /// Print JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Also write everything to this folder, as JSON, CSV and pictures; made where it does not exist.
+    /// Also write everything to this folder, as JSON, CSV and pictures; created if it does not exist.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! Durations and sizes on the command line: a number, perhaps with decimals, and perhaps a unit. What a number without a
-//! unit means is the option's to say.
+//! Durations and sizes on the command line: a number, perhaps with decimals, and perhaps a unit. Each option defines
+//! what a number without a unit means.
 
 use iopilot_block::Nanos;
 use iopilot_sim::WarmUp;
@@ -23,7 +23,7 @@ const SIZES: &[(&str, u64)] = &[("b", 1), ("k", 1 << 10), ("m", 1 << 20), ("g", 
 
 const NANOS_PER_S: u64 = 1_000_000_000;
 
-/// `text` in whole base units, of which a number without a unit has `plain` each.
+/// `text` in whole base units. A number without a unit counts `plain` base units each.
 fn quantity(text: &str, plain: u64, units: &[(&str, u64)], examples: &str) -> Result<u64, String> {
     let expected = || format!("a number, or one with a unit such as {examples}");
     let lower = text.trim().to_lowercase();
@@ -68,7 +68,7 @@ pub(super) fn warm_up(text: &str) -> Result<WarmUp, String> {
     duration(text).map(|time| WarmUp::Time(Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))))
 }
 
-/// Seconds; a number without a unit is taken as it is, also where it is out of range.
+/// Seconds; a number without a unit is taken unchecked, even if it is out of range.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(plain) => Ok(plain),
@@ -81,7 +81,7 @@ pub(super) fn whole_seconds(text: &str) -> Result<u32, String> {
     whole(nanos(text, NANOS_PER_S)?, NANOS_PER_S, 1, "whole seconds, such as 90, 90s or 10m")
 }
 
-/// Whole microseconds, at least one; without a unit, those.
+/// Whole microseconds, at least one; also the unit of a plain number.
 pub(super) fn microseconds(text: &str) -> Result<u32, String> {
     whole(nanos(text, 1_000)?, 1_000, 1, "whole microseconds, such as 1000 or 1ms")
 }
@@ -91,7 +91,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     bytes(text, 1)
 }
 
-/// Whole KiB; without a unit, those.
+/// Whole KiB; also the unit of a plain number.
 pub(super) fn kibibytes(text: &str) -> Result<u32, String> {
     whole(bytes(text, 1 << 10)?, 1 << 10, 0, "whole KiB, such as 8192 or 8M")
 }

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 
 /// `iopilot redcap`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Redcap {
+pub(crate) enum RedcapCommand {
     /// Make a block device over a disk, with a cache in RAM that prefetches, and print its path.
     #[command(after_help = ATTACH_EXAMPLES)]
-    Attach(Box<RedcapAttach>),
+    Attach(Box<RedcapAttachArgs>),
     /// Show what a cache does: hits, prefetches, and the latest decisions.
     Status {
         /// Its name or device. Default: the only one there is.
         disk: Option<String>,
         #[command(flatten)]
-        state: RedcapState,
+        state: RedcapStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -25,10 +25,10 @@ pub(crate) enum Redcap {
         #[arg(long, conflicts_with = "json")]
         tui: bool,
     },
-    /// List the cached disks that are attached, and clear away what crashed ones left.
+    /// List the attached cached disks, and remove what crashed ones left behind.
     List {
         #[command(flatten)]
-        state: RedcapState,
+        state: RedcapStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -41,11 +41,11 @@ pub(crate) enum Redcap {
         /// Detach all.
         #[arg(long, conflicts_with = "disks")]
         all: bool,
-        /// Also where somebody uses it; they get I/O errors from then on.
+        /// Detach even a disk in use; its users then get I/O errors.
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        state: RedcapState,
+        state: RedcapStateArgs,
     },
     /// Serve a cached disk for `attach`, which describes it on standard input.
     #[command(hide = true)]
@@ -54,7 +54,7 @@ pub(crate) enum Redcap {
 
 const ATTACH_EXAMPLES: &str = "Examples:
   iopilot redcap attach /dev/sdb
-  iopilot redcap attach /dev/sdb1 --size 512M --disk hd-500-16
+  iopilot redcap attach /dev/sdb1 --size 512M --model hd-500-16
   iopilot redcap attach /dev/sda --dry-run --duration 10m
   iopilot redcap attach /dev/vg/home --algorithm v2 --segment 256K --json
 
@@ -62,8 +62,8 @@ Mount the device that is printed, not the disk itself. Writes are on the disk wh
 
 /// `iopilot redcap attach`
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct RedcapAttach {
-    /// The disk, partition or volume, which nobody may use.
+pub(crate) struct RedcapAttachArgs {
+    /// The disk, partition or volume. It must not be in use.
     #[arg(value_name = "DEVICE", value_hint = ValueHint::FilePath)]
     pub(crate) device: PathBuf,
     /// The cache's size, in bytes or with a unit of 1024: 64M, 1G.
@@ -79,17 +79,18 @@ pub(crate) struct RedcapAttach {
     /// Further settings, as in `simulate --redcap`: miss=combined, strict=on, and others.
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(crate) set: Option<String>,
-    /// The model of the disk that adaptive tries on, and that vd begins with: of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file.
-    /// Default: one that learns from the disk's requests.
-    #[arg(long, short, value_name = "NAME|FILE")]
-    pub(crate) disk: Option<String>,
+    /// The model of the disk, which adaptive simulates and vd begins with: a disk of the catalogue (`iopilot disk list`), a
+    /// TOML file, or a DiskSim file. Default: one that learns from the disk's requests.
+    #[arg(long, visible_alias = "disk", short = 'd', value_name = "NAME|FILE")]
+    pub(crate) model: Option<String>,
     /// The file that the learned model is kept in. Default: one in /var/lib/iopilot, called after the disk.
-    #[arg(long, value_name = "FILE", conflicts_with = "disk", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with = "model", value_hint = ValueHint::FilePath)]
     pub(crate) learned: Option<PathBuf>,
-    /// Which drivers of the kernel make it a block device: loop and FUSE, or ublk, where kernel and program have it.
+    /// The kernel drivers that make it a block device: loop and FUSE, or ublk if the kernel and this program support
+    /// it.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) via: VdiskVia,
-    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: 128.
+    /// Requests that the kernel keeps in the device: 4 to 128, or 1 to 4096 with ublk. Default: 128.
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u32>,
     /// Its name. Default: the first of redcap0, redcap1, ... that is free.
@@ -101,21 +102,21 @@ pub(crate) struct RedcapAttach {
     /// Serve metrics for Prometheus at this address, such as 127.0.0.1:9420.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<String>,
-    /// Keep the addresses of what the cache holds in this file, and read it again at the next start, when nobody uses the
-    /// disk. The file holds no data.
+    /// Keep the addresses of the cached blocks in this file, and read the blocks again at the next start while the disk
+    /// is idle. The file holds no data.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run", value_hint = ValueHint::FilePath)]
     pub(crate) warm: Option<PathBuf>,
-    /// Attach nothing: watch the disk as it is used, and say what the cache would have saved.
+    /// Attach nothing: watch the disk in use, and print what the cache would have saved.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How long to watch, such as 10m. Default: until Ctrl-C.
     #[arg(long, value_name = "TIME", requires = "dry_run", value_parser = quantity::duration)]
     pub(crate) duration: Option<std::time::Duration>,
-    /// Serve it until a signal comes, rather than in the background.
+    /// Serve it in the foreground until a signal arrives.
     #[arg(long)]
     pub(crate) foreground: bool,
     #[command(flatten)]
-    pub(crate) state: RedcapState,
+    pub(crate) state: RedcapStateArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -123,7 +124,7 @@ pub(crate) struct RedcapAttach {
 
 /// Where the records of cached disks are kept.
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct RedcapState {
+pub(crate) struct RedcapStateArgs {
     /// The folder with a record of each cached disk.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::redcap::REDCAP_STATE, value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: PathBuf,

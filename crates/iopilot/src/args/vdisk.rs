@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 /// `iopilot vdisk`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Vdisk {
+pub(crate) enum VdiskCommand {
     /// Make a block device of a model, and print its path.
     #[command(after_help = ATTACH_EXAMPLES)]
-    Attach(VdiskAttach),
-    /// List the virtual disks that are attached, and clear away what crashed ones left.
+    Attach(VdiskAttachArgs),
+    /// List the attached virtual disks, and remove what crashed ones left behind.
     List {
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -28,29 +28,29 @@ pub(crate) enum Vdisk {
         /// Detach all.
         #[arg(long, conflicts_with = "disks")]
         all: bool,
-        /// Also where somebody uses it; they get I/O errors from then on.
+        /// Detach even a disk in use; its users then get I/O errors.
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
     },
-    /// Show what a virtual disk did, and how late its answers were.
+    /// Show the statistics of a virtual disk, and how late its answers were.
     Stats {
         /// Its name or device.
         disk: String,
         #[command(flatten)]
-        state: VdiskState,
+        state: VdiskStateArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Put a virtual disk's model back as it was when it was attached, its cache empty; its data stay.
+    /// Reset a virtual disk's model to its state when attached, with an empty cache; its data stay.
     Reset {
         /// Its name or device.
         disk: String,
         #[command(flatten)]
-        state: VdiskState,
-        /// Print what the clocks showed then, as JSON.
+        state: VdiskStateArgs,
+        /// Print the clocks at the reset, as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -68,7 +68,7 @@ The data are in a sparse file that stays when the disk is detached: the same com
 
 /// `iopilot vdisk attach`
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct VdiskAttach {
+pub(crate) struct VdiskAttachArgs {
     /// A disk of the catalogue (`iopilot disk list`), a TOML file, or a DiskSim file (.diskspecs, .parv); `none` answers
     /// as soon as the data are moved.
     #[arg(long, short, value_name = "NAME|FILE")]
@@ -76,14 +76,15 @@ pub(crate) struct VdiskAttach {
     /// Its size, in bytes or with a unit of 1024: 512M, 8G, 1.5T. Default: that of the backing file, else of the model.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) size: Option<u64>,
-    /// Which drivers of the kernel make it a block device: loop and FUSE, or ublk, where kernel and program have it.
+    /// The kernel drivers that make it a block device: loop and FUSE, or ublk if the kernel and this program support
+    /// it.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) via: VdiskVia,
-    /// Requests that the kernel keeps in the device, 4 to 128, by ublk 1 to 4096. Default: the model's, as near as
-    /// there can be.
+    /// Requests that the kernel keeps in the device: 4 to 128, or 1 to 4096 with ublk. Default: the possible value
+    /// nearest to the model's.
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u32>,
-    /// The file that holds its data; made, sparse, where it does not exist. Default: one in /var/lib/iopilot/vdisk,
+    /// The file that holds its data; created, sparse, if it does not exist. Default: one in /var/lib/iopilot/vdisk,
     /// called after disk and size.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) backing: Option<PathBuf>,
@@ -93,17 +94,17 @@ pub(crate) struct VdiskAttach {
     /// The I/O scheduler. Default: what the kernel gives such devices.
     #[arg(long, short)]
     pub(crate) scheduler: Option<String>,
-    /// How much faster than life the model's clock runs: at 10 a request of 10 ms takes 1 ms.
+    /// How much faster than real time the model's clock runs: at 10, a request of 10 ms takes 1 ms.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) time_scale: f64,
-    /// Write a line of CSV for every request: when it came, when it was due, when its answer left.
+    /// Write a line of CSV for every request: when it arrived, when it was due, and when its answer left.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) requests_out: Option<PathBuf>,
-    /// Serve it until a signal comes, rather than in the background.
+    /// Serve it in the foreground until a signal arrives.
     #[arg(long)]
     pub(crate) foreground: bool,
     #[command(flatten)]
-    pub(crate) state: VdiskState,
+    pub(crate) state: VdiskStateArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -129,7 +130,7 @@ impl From<VdiskVia> for Via {
 
 /// Where the records of virtual disks are kept.
 #[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub(crate) struct VdiskState {
+pub(crate) struct VdiskStateArgs {
     /// The folder with a record of each virtual disk.
     #[arg(long, value_name = "DIR", default_value = iopilot_live::vdisk::VDISK_STATE, value_hint = ValueHint::DirPath)]
     pub(crate) state_dir: PathBuf,

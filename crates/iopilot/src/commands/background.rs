@@ -1,6 +1,6 @@
-//! Block devices that a process in the background serves.
+//! Block devices served by a background process.
 
-use super::Context;
+use super::CommandContext;
 use crate::failure::CommandFailed;
 use anyhow::Context as _;
 use iopilot_live::LiveError;
@@ -9,19 +9,19 @@ use serde::de::DeserializeOwned;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-/// Starts another process of this program, with `command`, that serves what `args` describe. Returns what it tells of when
-/// the device is ready.
+/// Starts this program again with `command`, as a server of the device that `args` describe. Returns the server's
+/// report once the device is ready.
 pub(super) fn start<T: DeserializeOwned>(
     command: &[&str],
     args: &impl Serialize,
-    context: &Context,
+    context: &CommandContext,
 ) -> anyhow::Result<T> {
     let program = std::env::current_exe().context("finding this program")?;
     let mut server = Command::new(program);
     server.args(command).args(context.quiet.then_some("--quiet"));
     let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the server")?;
     if let Some(mut stdin) = server.stdin.take() {
-        // A server that does not read has printed why.
+        // A server that does not read its input has already printed the reason.
         let _ = stdin.write_all(&serde_json::to_vec(args)?);
     }
     let mut line = String::new();
@@ -34,14 +34,14 @@ pub(super) fn start<T: DeserializeOwned>(
     Ok(serde_json::from_str(&line)?)
 }
 
-/// What is to be served, as [`start`] tells it.
+/// The server's arguments, which [`start`] sends.
 pub(super) fn wanted<T: DeserializeOwned>() -> anyhow::Result<T> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).context("reading what to serve")?;
     serde_json::from_str(&text).context("reading what to serve")
 }
 
-/// Tells [`start`] that the device is ready, and leaves the terminal.
+/// Reports to [`start`] that the device is ready, and detaches from the terminal.
 pub(super) fn ready(
     attachment: &impl Serialize,
     leave_terminal: impl FnOnce() -> Result<(), LiveError>,
@@ -52,7 +52,7 @@ pub(super) fn ready(
     Ok(leave_terminal()?)
 }
 
-/// Prints before the command ends.
+/// Prints at once, not when the command ends.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to standard output")

@@ -1,7 +1,7 @@
-//! `iopilot disk calibrate`: a drive's model, fitted to what was measured on the drive.
+//! `iopilot disk calibrate`: fits a drive's model to times measured on the drive.
 
-use super::{Context, session};
-use crate::args::Calibrate;
+use super::{CommandContext, session};
+use crate::args::CalibrateArgs;
 use crate::render::{self, Alignment, Table, wrap};
 use anyhow::Context as _;
 use iopilot_block::InputError;
@@ -19,7 +19,7 @@ use std::path::Path;
 struct CalibrationReport<'a> {
     train_requests: usize,
     test_requests: usize,
-    /// The calibrated drive's errors on the requests that were not fitted to.
+    /// The calibrated drive's errors on the requests that were not used for the fit.
     test: Errors,
     /// The errors on the same requests before the calibration.
     before: Errors,
@@ -28,7 +28,7 @@ struct CalibrationReport<'a> {
     rules: &'a [String],
 }
 
-/// How far predictions are off; the shares are of all test requests.
+/// Prediction errors; shares are of all test requests.
 #[derive(Serialize)]
 struct Errors {
     mean_measured_ms: f64,
@@ -56,8 +56,8 @@ impl From<&Validation> for Errors {
     }
 }
 
-/// Runs the command; the text to print.
-pub(super) fn run(args: &Calibrate, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(args: &CalibrateArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", args.output.as_ref())?;
     let mut disk = load(&args.spec, context)?;
     let drive = complete(&args.spec, &disk)?;
@@ -85,8 +85,8 @@ pub(super) fn run(args: &Calibrate, context: &Context) -> anyhow::Result<String>
     })
 }
 
-/// The drive that `name` names: one of DiskSim's files, or one of ours.
-fn load(name: &str, context: &Context) -> anyhow::Result<DiskSpec> {
+/// The drive called `name`: a file of DiskSim's, or one of ours.
+fn load(name: &str, context: &CommandContext) -> anyhow::Result<DiskSpec> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {
         return Ok(iopilot_catalogue::load_disk(name)?);
@@ -114,7 +114,7 @@ fn write(output: &Path, text: &str) -> std::io::Result<()> {
     destination.commit(&file)
 }
 
-fn table(c: &Calibration, context: &Context) -> String {
+fn table(c: &Calibration, context: &CommandContext) -> String {
     let mut out = format!("fitted to {} requests, tested on the {} after them\n\n", c.train_requests, c.test_requests);
     let side = match c.drive.measured.map(|m| m.think) {
         Some(ThinkSide::Before) => "before",

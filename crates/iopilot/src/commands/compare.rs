@@ -1,7 +1,7 @@
 //! `iopilot compare`: every scheduler on one workload, one table.
 
-use super::{Context, session};
-use crate::args::{Compare, Sort};
+use super::{CommandContext, session};
+use crate::args::{CompareArgs, SortArg};
 use crate::progress::with_progress_bar;
 use crate::render;
 use iopilot_block::InputError;
@@ -10,8 +10,8 @@ use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, RunOptions};
 use iopilot_workload::Workload;
 
-/// Runs the command; the text to print.
-pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(args: &CompareArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
     let redcaps = session::redcaps(args.redcap.as_deref())?;
@@ -36,22 +36,24 @@ pub(crate) fn run(args: &Compare, context: &Context) -> anyhow::Result<String> {
     if args.output.json {
         return render::json(&comparison);
     }
-    Ok(render::comparison(&comparison, args.sort == Sort::Best, context.terminal))
+    Ok(render::comparison(&comparison, args.sort == SortArg::Best, context.terminal))
 }
 
-/// What models of the workload say.
+/// Compares the schedulers under several models of the workload.
 fn compare_models(
     machine: &Machine,
     workloads: &[Workload],
     schedulers: &[SchedulerSpec],
     models: &str,
     options: &RunOptions,
-    args: &Compare,
-    context: &Context,
+    args: &CompareArgs,
+    context: &CommandContext,
 ) -> anyhow::Result<String> {
     let [workload] = workloads else {
         let got = format!("{} recordings", workloads.len());
-        return Err(InputError::new("workload", got, "one, to be seen by several models").into());
+        return Err(
+            InputError::new("workload", got, "one recording, which --models replays under several models").into()
+        );
     };
     let models = models.split(',').map(|name| name.trim().parse()).collect::<Result<Vec<WorkloadModel>, _>>()?;
     let runs = (models.len() * schedulers.len() + 1) as u64;

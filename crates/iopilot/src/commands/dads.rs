@@ -6,16 +6,16 @@ mod settings;
 mod status;
 mod tui;
 
-use super::{Context, session};
-use crate::args::Dads;
+use super::{CommandContext, session};
+use crate::args::DadsCommand;
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Dads, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &DadsCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Dads::Replay(args) => replay::run(args, context),
-        Dads::Run(args) => live::run(args, context),
-        Dads::Status(args) => status::run(args, context),
-        Dads::Explain(args) => status::explain(args, context),
-        Dads::Restore(args) => status::restore(args, context),
+        DadsCommand::Replay(args) => replay::run(args, context),
+        DadsCommand::Run(args) => live::run(args, context),
+        DadsCommand::Status(args) => status::run(args, context),
+        DadsCommand::Explain(args) => status::explain(args, context),
+        DadsCommand::Restore(args) => status::restore(args, context),
     }
 }

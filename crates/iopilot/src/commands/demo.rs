@@ -1,7 +1,7 @@
 //! `iopilot demo`: the main job on a recorded workload that comes with iopilot.
 
-use super::{Context, session};
-use crate::args::Demo;
+use super::{CommandContext, session};
+use crate::args::DemoArgs;
 use crate::render;
 use anyhow::Context as _;
 use iopilot_compare::Comparison;
@@ -12,9 +12,9 @@ use iopilot_workload::{Workload, WorkloadOptions};
 
 /// Six real programs at the same time, on ext4: see `examples/traces/README.md`.
 const TRACE: &[u8] = include_bytes!("../../../../examples/traces/mixed.parquet");
-/// What reports call it.
+/// Its name in reports.
 const NAME: &str = "examples/traces/mixed.parquet";
-/// A desktop drive that takes one request at a time, so that all the ordering is the scheduler's.
+/// A desktop drive that takes one request at a time, so that the scheduler alone decides the order.
 const DISK: &str = "wd1200bb";
 
 /// What the table means, and what to do next.
@@ -28,8 +28,8 @@ Your own traffic, on a disk like yours (iopilot disk list):
   iopilot compare my.parquet --disk hd-500-16 --report my.html
 ";
 
-/// Runs the command; the text to print.
-pub(super) fn run(args: &Demo, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(args: &DemoArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", Some(&args.report))?;
     let machine = Machine::for_disk(DISK)?;
     let workload = {

@@ -6,9 +6,9 @@ mod plot;
 mod probe;
 mod train;
 
-use super::Context;
+use super::CommandContext;
 use super::session::{self, load_disk};
-use crate::args::Disk;
+use crate::args::DiskCommand;
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
 use iopilot_block::{InputError, SECTOR_BYTES};
@@ -33,33 +33,33 @@ struct Entry {
     values_from: MarkCounts,
 }
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Disk, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &DiskCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Disk::List { markdown: true, .. } => Ok(Catalogue::markdown()?),
-        Disk::List { json, .. } => {
+        DiskCommand::List { markdown: true, .. } => Ok(Catalogue::markdown()?),
+        DiskCommand::List { json, .. } => {
             let entries =
                 Catalogue::names().map(|name| entry(&Catalogue::get(name)?)).collect::<Result<Vec<_>, _>>()?;
             if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
         }
-        Disk::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk, context)?)?),
-        Disk::Show { disk, toml: true, .. } => match Catalogue::toml(disk) {
-            // As it stands in the catalogue, with its comments.
+        DiskCommand::Show { disk, json: true, .. } => render::json(&table(&load_disk(disk, context)?)?),
+        DiskCommand::Show { disk, toml: true, .. } => match Catalogue::toml(disk) {
+            // The catalogue's own text, with its comments.
             Some(text) => Ok(text.to_owned()),
             None => Ok(load_disk(disk, context)?.to_toml()),
         },
-        Disk::Show { disk, .. } => show(&load_disk(disk, context)?, context),
-        Disk::Convert { spec, output } => convert(spec, output.as_ref(), context),
-        Disk::Plot { disk, output, seed } => plot::run(disk, output, *seed, context),
-        Disk::Probe(args) => probe::run(args, context),
-        Disk::Train(args) => train::run(args, context),
-        Disk::Calibrate(args) => super::calibrate::run(args, context),
-        Disk::Validate(args) => super::disk_validate::run(args, context),
+        DiskCommand::Show { disk, .. } => show(&load_disk(disk, context)?, context),
+        DiskCommand::Convert { spec, output } => convert(spec, output.as_ref(), context),
+        DiskCommand::Plot { disk, output, seed } => plot::run(disk, output, *seed, context),
+        DiskCommand::Probe(args) => probe::run(args, context),
+        DiskCommand::Train(args) => train::run(args, context),
+        DiskCommand::Calibrate(args) => super::calibrate::run(args, context),
+        DiskCommand::Validate(args) => super::disk_validate::run(args, context),
     }
 }
 
-/// A drive of DiskSim as TOML; the text to print where no file is named.
-fn convert(spec: &Path, output: Option<&PathBuf>, context: &Context) -> anyhow::Result<String> {
+/// Converts a DiskSim drive to TOML. Returns the text if no output file is named.
+fn convert(spec: &Path, output: Option<&PathBuf>, context: &CommandContext) -> anyhow::Result<String> {
     if !iopilot_disksim::is_disksim_file(spec) {
         return Err(InputError::new("spec", spec.display().to_string(), "a .diskspecs or .parv file").into());
     }
@@ -111,7 +111,7 @@ fn entry(spec: &DiskSpec) -> Result<Entry, DeviceError> {
     })
 }
 
-fn list(entries: &[Entry], context: &Context) -> String {
+fn list(entries: &[Entry], context: &CommandContext) -> String {
     let (left, right) = (|title| (title, Alignment::Left), |title| (title, Alignment::Right));
     let mut table = Table::new(&[
         left("name"),
@@ -143,8 +143,8 @@ fn list(entries: &[Entry], context: &Context) -> String {
     table.render(context.terminal)
 }
 
-/// The description, every parameter with where its value comes from.
-fn show(spec: &DiskSpec, context: &Context) -> anyhow::Result<String> {
+/// The description: every parameter with the source of its value.
+fn show(spec: &DiskSpec, context: &CommandContext) -> anyhow::Result<String> {
     let terminal = context.terminal;
     let mut out = format!("{}  {}\n", terminal.bold(&spec.name), spec.model);
     let _ = writeln!(out, "  {}", number::bytes(spec.capacity()? * SECTOR_BYTES));
@@ -178,7 +178,7 @@ fn leaves(prefix: &str, table: &toml::Table, each: &mut impl FnMut(&str, String)
         let key = format!("{prefix}.{key}");
         match value {
             toml::Value::Table(inner) => leaves(&key, inner, each),
-            // Few numbers are shown, such as the times of a cell's pages.
+            // Only short lists are shown in full, such as the times of a cell's pages.
             toml::Value::Array(items) if items.len() <= 4 && items.iter().all(|i| i.is_float() || i.is_integer()) => {
                 each(&key, items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
             }

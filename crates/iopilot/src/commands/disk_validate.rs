@@ -1,8 +1,8 @@
-//! `iopilot disk validate`: a model against the times measured on the drive.
+//! `iopilot disk validate`: compares a model with times measured on the drive.
 
-use super::Context;
+use super::CommandContext;
 use super::session::load_disk;
-use crate::args::{DiskValidate, ThinkPlace, ValidateClock, ValidatePart};
+use crate::args::{DiskValidateArgs, ThinkPlace, ValidateClock, ValidatePart};
 use crate::render::{self, Alignment, Table, number, wrap};
 use crate::report;
 use iopilot_block::InputError;
@@ -16,8 +16,8 @@ use iopilot_trace::{ThinkTime, ValidateRecord, read_validate};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs the command; the text to print.
-pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(args: &DiskValidateArgs, context: &CommandContext) -> anyhow::Result<String> {
     let mut disk = load(args, context)?;
     let records = read_validate(&args.trace)?;
     let cut = (records.len() as f64 * args.train).round() as usize;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &DiskValidate, context: &Context) -> anyhow::Result<Stri
     if args.json { render::json(&validation) } else { Ok(table(&validation, context.terminal)) }
 }
 
-fn load(args: &DiskValidate, context: &Context) -> anyhow::Result<DiskSpec> {
+fn load(args: &DiskValidateArgs, context: &CommandContext) -> anyhow::Result<DiskSpec> {
     let path = Path::new(&args.spec);
     if !args.as_disksim {
         return Ok(load_disk(&args.spec, context)?);
@@ -77,7 +77,7 @@ fn load(args: &DiskValidate, context: &Context) -> anyhow::Result<DiskSpec> {
 }
 
 /// Fits the drive to the first part of the trace.
-fn calibrate(args: &DiskValidate, disk: &mut DiskSpec, records: &[ValidateRecord]) -> Result<(), InputError> {
+fn calibrate(args: &DiskValidateArgs, disk: &mut DiskSpec, records: &[ValidateRecord]) -> Result<(), InputError> {
     let DeviceSpec::Drive(drive) = &mut disk.device else {
         let expected = "a drive with all its parameters (type = \"drive\", or a DiskSim file)";
         return Err(InputError::new("--calibrate", "another kind of device", expected).in_file(&args.spec));
@@ -87,10 +87,10 @@ fn calibrate(args: &DiskValidate, disk: &mut DiskSpec, records: &[ValidateRecord
     Ok(())
 }
 
-/// The predictions of a calibrated drive at the measured clock, its spindle followed as the calibration says; `None` for
-/// other drives, the other clock, or where the side of the think times is given.
+/// The predictions of a calibrated drive with the measured clock, whose spindle phase is tracked as the calibration
+/// found it. `None` for other drives, for the other clock, or if the user gave the side of the think times.
 fn as_calibrated(
-    args: &DiskValidate,
+    args: &DiskValidateArgs,
     disk: &DiskSpec,
     records: &[ValidateRecord],
 ) -> Result<Option<Vec<Replayed>>, InputError> {
@@ -110,11 +110,11 @@ fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
 }
 
 fn think(
-    args: &DiskValidate,
+    args: &DiskValidateArgs,
     disk: &DiskSpec,
     mechanics: &Mechanics,
     records: &[ValidateRecord],
-    context: &Context,
+    context: &CommandContext,
 ) -> ThinkTime {
     let calibrated = match &disk.device {
         DeviceSpec::Drive(drive) => drive.measured.map(|measured| measured.think),
@@ -137,7 +137,7 @@ fn think(
     }
 }
 
-fn title(args: &DiskValidate) -> String {
+fn title(args: &DiskValidateArgs) -> String {
     let name = |path: &Path| path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     format!("{} against {}", name(Path::new(&args.spec)), name(&args.trace))
 }

@@ -1,7 +1,7 @@
-//! `iopilot disksim`: DiskSim configurations as they are.
+//! `iopilot disksim`: runs DiskSim configurations unchanged.
 
-use super::Context;
-use crate::args::{Disksim, DisksimRun};
+use super::CommandContext;
+use crate::args::{DisksimCommand, DisksimRunArgs};
 use crate::render::{self, Alignment, Table};
 use iopilot_disksim::system::{
     Override, RunError, SystemOptions, SystemReport, TimeDistribution, TraceFormat, TraceInput, run_system,
@@ -10,9 +10,9 @@ use iopilot_render::Terminal;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Disksim, context: &Context) -> anyhow::Result<String> {
-    let Disksim::Run(args) = command;
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &DisksimCommand, context: &CommandContext) -> anyhow::Result<String> {
+    let DisksimCommand::Run(args) = command;
     let overrides = args.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>()?;
     let trace = match &args.trace {
         Some(path) => Some(TraceInput::open(path, trace_format(args, path)?)?),
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &Disksim, context: &Context) -> anyhow::Result<String
     if args.json { render::json(&run.report) } else { Ok(table(&run.report, context.terminal)) }
 }
 
-fn trace_format(args: &DisksimRun, path: &Path) -> anyhow::Result<TraceFormat> {
+fn trace_format(args: &DisksimRunArgs, path: &Path) -> anyhow::Result<TraceFormat> {
     if let Some(name) = &args.trace_format {
         return Ok(name.parse()?);
     }

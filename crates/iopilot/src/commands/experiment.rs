@@ -1,7 +1,7 @@
 //! `iopilot experiment`: the literature, reproduced.
 
-use super::Context;
-use crate::args::{Experiment, ExperimentRun};
+use super::CommandContext;
+use crate::args::{ExperimentCommand, ExperimentRunArgs};
 use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table};
 use anyhow::Context as _;
@@ -16,21 +16,21 @@ struct Entry {
     title: &'static str,
 }
 
-/// Runs the command; the text to print.
-pub(super) fn run(command: &Experiment, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(command: &ExperimentCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Experiment::List { json } => {
+        ExperimentCommand::List { json } => {
             let entries: Vec<Entry> = iopilot_lab::ALL
                 .iter()
                 .map(|&iopilot_lab::Experiment { name, source, title, .. }| Entry { name, source, title })
                 .collect();
             if *json { render::json(&entries) } else { Ok(list(&entries, context)) }
         }
-        Experiment::Run(args) => run_one(args, context),
+        ExperimentCommand::Run(args) => run_one(args, context),
     }
 }
 
-fn list(entries: &[Entry], context: &Context) -> String {
+fn list(entries: &[Entry], context: &CommandContext) -> String {
     let left = |title| (title, Alignment::Left);
     let mut table = Table::new(&[left("name"), left("source"), left("title")]);
     for e in entries {
@@ -39,7 +39,7 @@ fn list(entries: &[Entry], context: &Context) -> String {
     table.render(context.terminal)
 }
 
-fn run_one(args: &ExperimentRun, context: &Context) -> anyhow::Result<String> {
+fn run_one(args: &ExperimentRunArgs, context: &CommandContext) -> anyhow::Result<String> {
     let experiment = iopilot_lab::find(&args.name)?;
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;

@@ -1,8 +1,8 @@
-//! `iopilot machine`: the machine that this is, as a machine file.
+//! `iopilot machine`: describes this machine in a machine file.
 
-use super::Context;
+use super::CommandContext;
 use super::session::{check_writable, load_disk};
-use crate::args::{Machine, MachineProbe};
+use crate::args::{MachineCommand, MachineProbeArgs};
 use anyhow::Context as _;
 use iopilot_live::{Cost, MachineProbe as Probed, QueueSettings, probe_machine};
 use iopilot_sched::{NO_SCHEDULER, SchedulerInfo};
@@ -11,25 +11,25 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Runs the command; the text to print.
-pub(super) fn run(command: &Machine, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(command: &MachineCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Machine::Probe(args) => probe(args, context),
+        MachineCommand::Probe(args) => probe(args, context),
     }
 }
 
-fn probe(args: &MachineProbe, context: &Context) -> anyhow::Result<String> {
+fn probe(args: &MachineProbeArgs, context: &CommandContext) -> anyhow::Result<String> {
     check_writable("--output", args.output.as_ref())?;
-    if let Some(disk) = &args.disk {
+    if let Some(disk) = &args.model {
         load_disk(disk, context)?;
     }
     let duration = Duration::from_secs(args.seconds.into());
     let probed = probe_machine(&args.device, duration, &mut |what| {
         context.note(format_args!("{what}, for {} s", args.seconds));
     })?;
-    let disk = args.disk.as_deref().unwrap_or_else(|| stand_in(&probed.queue));
-    if args.disk.is_none() {
-        context.note(format_args!("{disk} stands for the disk; name its own model with --disk, or edit the file"));
+    let disk = args.model.as_deref().unwrap_or_else(|| stand_in(&probed.queue));
+    if args.model.is_none() {
+        context.note(format_args!("{disk} stands for the disk; name its own model with --model, or edit the file"));
     }
     for (key, cost) in costs(&probed) {
         if let Cost::Unknown(why) = cost {
@@ -48,7 +48,7 @@ fn probe(args: &MachineProbe, context: &Context) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// A drive of the catalogue that is of the same kind.
+/// A drive of the catalogue of the same kind.
 fn stand_in(queue: &QueueSettings) -> &'static str {
     match (queue.rotational, queue.nr_hw_queues) {
         (true, _) => "exos-x18-18t",

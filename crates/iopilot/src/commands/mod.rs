@@ -19,13 +19,13 @@ mod simulate;
 mod trace;
 mod vdisk;
 
-use crate::args::Command;
+use crate::args::CliCommand;
 use iopilot_render::Terminal;
 use std::fmt::Display;
 use std::io::Write;
 
 /// The settings of every command.
-pub(crate) struct Context {
+pub(crate) struct CommandContext {
     /// How to print.
     pub(crate) terminal: Terminal,
     /// Whether only the result is wanted.
@@ -34,7 +34,7 @@ pub(crate) struct Context {
     pub(crate) command_line: String,
 }
 
-impl Context {
+impl CommandContext {
     /// Prints a note on standard error, unless only the result is wanted.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
@@ -44,22 +44,22 @@ impl Context {
     }
 }
 
-/// Runs `command`; the text to print.
-pub(crate) fn run(command: &Command, context: &Context) -> anyhow::Result<String> {
+/// Runs `command` and returns the text to print.
+pub(crate) fn run(command: &CliCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Command::Demo(args) => demo::run(args, context),
-        Command::Compare(args) => compare::run(args, context),
-        Command::Simulate(args) => simulate::run(args, context),
-        Command::Dads(args) => dads::run(args, context),
-        Command::Disk(args) => disk::run(args, context),
-        Command::Disksim(args) => disksim::run(args, context),
-        Command::Experiment(args) => experiment::run(args, context),
-        Command::Machine(args) => machine::run(args, context),
-        Command::Redcap(args) => redcap::run(args, context),
-        Command::Scheduler(args) => scheduler::run(args, context),
-        Command::Trace(args) => trace::run(args, context),
-        Command::Vdisk(args) => vdisk::run(args, context),
-        Command::Completions { shell } => completions::run(*shell),
-        Command::Man { out } => man::run(out.as_deref()),
+        CliCommand::Demo(args) => demo::run(args, context),
+        CliCommand::Compare(args) => compare::run(args, context),
+        CliCommand::Simulate(args) => simulate::run(args, context),
+        CliCommand::Dads(args) => dads::run(args, context),
+        CliCommand::Disk(args) => disk::run(args, context),
+        CliCommand::Disksim(args) => disksim::run(args, context),
+        CliCommand::Experiment(args) => experiment::run(args, context),
+        CliCommand::Machine(args) => machine::run(args, context),
+        CliCommand::Redcap(args) => redcap::run(args, context),
+        CliCommand::Scheduler(args) => scheduler::run(args, context),
+        CliCommand::Trace(args) => trace::run(args, context),
+        CliCommand::Vdisk(args) => vdisk::run(args, context),
+        CliCommand::Completions { shell } => completions::run(*shell),
+        CliCommand::Man { out } => man::run(out.as_deref()),
     }
 }

@@ -3,8 +3,8 @@
 mod tui;
 
 use super::session::load_disk;
-use super::{Context, background};
-use crate::args::{Redcap, RedcapAttach};
+use super::{CommandContext, background};
+use crate::args::{RedcapAttachArgs, RedcapCommand};
 use crate::render::{self, Alignment, Table};
 use iopilot_block::InputError;
 use iopilot_live::Signals;
@@ -17,21 +17,23 @@ use iopilot_render::number::bytes;
 use serde::Serialize;
 use std::path::Path;
 
-/// Decisions that the text of `status` shows.
+/// Decisions that `status` shows.
 const SHOWN: usize = 5;
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Redcap, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &RedcapCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Redcap::Attach(args) if args.dry_run => dry_run(args, context),
-        Redcap::Attach(args) if args.foreground => foreground(args, context),
-        Redcap::Attach(args) => announce(&background::start(&["redcap", "serve"], &**args, context)?, args, context),
-        Redcap::Serve => serve(context),
-        Redcap::List { state, json } => {
+        RedcapCommand::Attach(args) if args.dry_run => dry_run(args, context),
+        RedcapCommand::Attach(args) if args.foreground => foreground(args, context),
+        RedcapCommand::Attach(args) => {
+            announce(&background::start(&["redcap", "serve"], &**args, context)?, args, context)
+        }
+        RedcapCommand::Serve => serve(context),
+        RedcapCommand::List { state, json } => {
             let attached = redcap::list(&state.state_dir)?;
             if *json { render::json(&attached) } else { Ok(list(&attached, context)) }
         }
-        Redcap::Status { disk, state, json, tui } => {
+        RedcapCommand::Status { disk, state, json, tui } => {
             let disk = match disk {
                 Some(disk) => disk.clone(),
                 None => only(&state.state_dir)?,
@@ -46,7 +48,7 @@ pub(crate) fn run(command: &Redcap, context: &Context) -> anyhow::Result<String>
                 false => Ok(status_text(&attachment, &status)),
             }
         }
-        Redcap::Detach { disks, all, force, state } => {
+        RedcapCommand::Detach { disks, all, force, state } => {
             let named = match all {
                 true => redcap::list(&state.state_dir)?.into_iter().map(|attachment| attachment.name).collect(),
                 false => disks.clone(),
@@ -74,7 +76,11 @@ fn only(state: &Path) -> anyhow::Result<String> {
 }
 
 /// Reports that a disk is ready: the device on standard output, the rest on standard error.
-fn announce(attachment: &RedcapAttachment, args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
+fn announce(
+    attachment: &RedcapAttachment,
+    args: &RedcapAttachArgs,
+    context: &CommandContext,
+) -> anyhow::Result<String> {
     attachment.warnings.iter().for_each(|warning| context.note(warning));
     if args.json {
         return render::json(attachment);
@@ -90,7 +96,7 @@ fn announce(attachment: &RedcapAttachment, args: &RedcapAttach, context: &Contex
 }
 
 /// The server's side of `attach`.
-fn serve(context: &Context) -> anyhow::Result<String> {
+fn serve(context: &CommandContext) -> anyhow::Result<String> {
     let server = RedcapServer::start(options(&background::wanted()?, context)?)?;
     background::ready(server.attachment(), || server.leave_terminal())?;
     server.serve()?;
@@ -98,14 +104,14 @@ fn serve(context: &Context) -> anyhow::Result<String> {
 }
 
 /// Serves the disk in this process.
-fn foreground(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
+fn foreground(args: &RedcapAttachArgs, context: &CommandContext) -> anyhow::Result<String> {
     let server = RedcapServer::start(options(args, context)?)?;
     background::print(&announce(server.attachment(), args, context)?)?;
     server.serve()?;
     Ok(String::new())
 }
 
-fn options(args: &RedcapAttach, context: &Context) -> anyhow::Result<RedcapOptions> {
+fn options(args: &RedcapAttachArgs, context: &CommandContext) -> anyhow::Result<RedcapOptions> {
     let mut options = RedcapOptions::new(&args.device, spec(args)?);
     options.model = model(args, context)?;
     options.via = args.via.into();
@@ -118,15 +124,15 @@ fn options(args: &RedcapAttach, context: &Context) -> anyhow::Result<RedcapOptio
     Ok(options)
 }
 
-fn model(args: &RedcapAttach, context: &Context) -> anyhow::Result<RedcapModel> {
-    Ok(match &args.disk {
+fn model(args: &RedcapAttachArgs, context: &CommandContext) -> anyhow::Result<RedcapModel> {
+    Ok(match &args.model {
         Some(disk) => RedcapModel::Given { name: disk.clone(), device: load_disk(disk, context)?.build()? },
         None => RedcapModel::Learned { state: args.learned.clone() },
     })
 }
 
 /// Watches the disk, and says what a cache would have saved.
-fn dry_run(args: &RedcapAttach, context: &Context) -> anyhow::Result<String> {
+fn dry_run(args: &RedcapAttachArgs, context: &CommandContext) -> anyhow::Result<String> {
     let options = DryRunOptions {
         device: args.device.clone(),
         spec: spec(args)?,
@@ -173,8 +179,8 @@ fn check_text(check: &CheckNote) -> String {
     )
 }
 
-fn spec(args: &RedcapAttach) -> anyhow::Result<RedcapSpec> {
-    let &RedcapAttach { size, segment, .. } = args;
+fn spec(args: &RedcapAttachArgs) -> anyhow::Result<RedcapSpec> {
+    let &RedcapAttachArgs { size, segment, .. } = args;
     if ![32, 64, 128, 256].map(|kib| kib << 10).contains(&segment) {
         return Err(InputError::new("--segment", segment.to_string(), "32K, 64K, 128K or 256K").into());
     }
@@ -187,7 +193,7 @@ fn spec(args: &RedcapAttach) -> anyhow::Result<RedcapSpec> {
     Ok(RedcapSpec::parse(&text)?)
 }
 
-fn list(attached: &[RedcapAttachment], context: &Context) -> String {
+fn list(attached: &[RedcapAttachment], context: &CommandContext) -> String {
     let left = |name| (name, Alignment::Left);
     let right = |name| (name, Alignment::Right);
     let columns = [left("name"), left("device"), left("state"), left("disk"), right("size"), left("cache")];

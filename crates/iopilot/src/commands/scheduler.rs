@@ -1,7 +1,7 @@
-//! `iopilot scheduler`: which there are, and what can be tuned.
+//! `iopilot scheduler`: the schedulers and their tunables.
 
-use super::Context;
-use crate::args::Scheduler;
+use super::CommandContext;
+use crate::args::SchedulerCommand;
 use crate::render::{self, Alignment, Table, number};
 use iopilot_block::InputError;
 use iopilot_sched::{Lineage, Prio, PrioTunables, SCHEDULERS, SchedulerInfo, SchedulerSpec, Tunable};
@@ -29,21 +29,21 @@ struct TunableDescription {
     description: String,
 }
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Scheduler, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &SchedulerCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Scheduler::List { json: true } => {
+        SchedulerCommand::List { json: true } => {
             render::json(&SCHEDULERS.iter().map(|info| describe(&Subject::of(info))).collect::<Vec<_>>())
         }
-        Scheduler::List { json: false } => Ok(list(context)),
-        Scheduler::Show { name, json } => {
+        SchedulerCommand::List { json: false } => Ok(list(context)),
+        SchedulerCommand::Show { name, json } => {
             let subject = Subject::named(name)?;
             if *json { render::json(&describe(&subject)) } else { Ok(show(&subject, context)) }
         }
     }
 }
 
-/// What is to be shown: a scheduler, `prio`, or that around a scheduler.
+/// The subject of `show`: a scheduler, `prio`, or `prio` around a scheduler.
 struct Subject {
     name: String,
     lineage: &'static str,
@@ -81,7 +81,7 @@ impl Subject {
     }
 }
 
-fn list(context: &Context) -> String {
+fn list(context: &CommandContext) -> String {
     let left = |title| (title, Alignment::Left);
     let mut table = Table::new(&[left("name"), left("lineage"), left("tunables"), left("what it does")]);
     for s in SCHEDULERS {
@@ -95,7 +95,7 @@ fn list(context: &Context) -> String {
     format!("{}\n{}\n", table.render(context.terminal), render::wrap(&prio, context.terminal.width))
 }
 
-fn show(subject: &Subject, context: &Context) -> String {
+fn show(subject: &Subject, context: &CommandContext) -> String {
     let terminal = context.terminal;
     let mut out = format!("{} ({})\n", terminal.bold(&subject.name), subject.lineage);
     let _ = writeln!(out, "  {}", subject.summary);
@@ -114,7 +114,7 @@ fn show(subject: &Subject, context: &Context) -> String {
 
 fn range(t: &Tunable) -> String {
     let whole = if t.integer { "whole, " } else { "" };
-    // Above this a double cannot represent every whole number: such a limit is no limit.
+    // Above this, a double cannot represent every whole number. Such a maximum means no limit.
     if t.max >= 9e15 {
         format!("({}, {whole}{} or more)", t.unit, number::tick(t.min))
     } else {

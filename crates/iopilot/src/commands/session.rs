@@ -1,7 +1,7 @@
-//! What `compare`, `simulate` and `demo` share: reading what the options name, running, and writing the page.
+//! The steps that `compare`, `simulate` and `demo` share: loading inputs, running, and writing the page.
 
-use super::Context;
-use crate::args::{self, MachineArgs, Mode, Replay};
+use super::CommandContext;
+use crate::args::{self, MachineArgs, ReplayArgs, ReplayModeArg};
 use crate::progress::with_progress_bar;
 use crate::report;
 use iopilot_block::InputError;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
-pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, SimError> {
+pub(super) fn machine(args: &MachineArgs, context: &CommandContext) -> Result<Machine, SimError> {
     match (&args.machine, &args.disk) {
         (Some(path), _) => Machine::load_with(path, |disk| load_disk(disk, context)),
         (None, Some(disk)) => Machine::with_disk(disk, load_disk(disk, context)?),
@@ -27,7 +27,7 @@ pub(super) fn machine(args: &MachineArgs, context: &Context) -> Result<Machine, 
 
 /// The disk called `name`: one of the catalogue, a TOML file, or one of DiskSim's files. Warnings about the
 /// latter go to standard error.
-pub(super) fn load_disk(name: &str, context: &Context) -> Result<DiskSpec, DeviceError> {
+pub(super) fn load_disk(name: &str, context: &CommandContext) -> Result<DiskSpec, DeviceError> {
     let path = Path::new(name);
     if !iopilot_disksim::is_disksim_file(path) {
         return iopilot_catalogue::load_disk(name);
@@ -51,7 +51,7 @@ pub(super) fn schedulers(lists: &[String]) -> Result<Vec<SchedulerSpec>, InputEr
     Ok(specs)
 }
 
-/// Gives the machine the cache of `--redcap`, where it was asked for; `off` is none.
+/// Sets the machine's cache as `--redcap` says, if given; `off` means no cache.
 pub(super) fn take_redcap(machine: &mut Machine, text: Option<&str>) -> Result<(), InputError> {
     if let Some(text) = text {
         machine.redcap = (text != "off").then(|| RedcapSpec::parse(text)).transpose()?;
@@ -59,7 +59,7 @@ pub(super) fn take_redcap(machine: &mut Machine, text: Option<&str>) -> Result<(
     Ok(())
 }
 
-/// The caches that `list` names; `None` is none. A setting with `=` belongs to the cache before it.
+/// The caches that `list` names; `None` means no cache. A setting with `=` belongs to the cache before it.
 pub(super) fn redcaps(list: Option<&str>) -> Result<Vec<Option<RedcapSpec>>, InputError> {
     let mut texts: Vec<String> = Vec::new();
     for item in list.into_iter().flat_map(|list| list.split(',')) {
@@ -77,25 +77,26 @@ pub(super) fn redcaps(list: Option<&str>) -> Result<Vec<Option<RedcapSpec>>, Inp
 }
 
 /// The workload in `path`, read as the options say, for the machine's disk.
-pub(super) fn workload(path: &Path, args: &Replay, machine: &Machine) -> Result<Workload, SimError> {
+pub(super) fn workload(path: &Path, args: &ReplayArgs, machine: &Machine) -> Result<Workload, SimError> {
     Ok(Workload::load(path, &options(args)?, machine.capacity())?)
 }
 
-/// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. What was taken.
-pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args: &Replay) -> Option<String> {
-    let recording = workloads.first()?.recording().filter(|_| args.settings == args::Settings::Recorded)?;
+/// Takes the block layer's settings from the first of `workloads`, unless the options say otherwise. Returns a note of
+/// what was taken.
+pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args: &ReplayArgs) -> Option<String> {
+    let recording = workloads.first()?.recording().filter(|_| args.settings == args::SettingsArg::Recorded)?;
     machine.take_settings(recording)
 }
 
-fn options(args: &Replay) -> Result<WorkloadOptions, InputError> {
+fn options(args: &ReplayArgs) -> Result<WorkloadOptions, InputError> {
     let mode = args.mode.map(|m| match m {
-        Mode::Open => ReplayMode::Open,
-        Mode::Closed => ReplayMode::Closed,
-        Mode::Dependent => ReplayMode::Dependent,
+        ReplayModeArg::Open => ReplayMode::Open,
+        ReplayModeArg::Closed => ReplayMode::Closed,
+        ReplayModeArg::Dependent => ReplayMode::Dependent,
     });
     let fit = match args.fit {
-        args::Fit::Error => AddressFit::Error,
-        args::Fit::Wrap => AddressFit::Wrap,
+        args::FitArg::Error => AddressFit::Error,
+        args::FitArg::Wrap => AddressFit::Wrap,
     };
     let trace = TraceOptions {
         mode,
@@ -117,7 +118,7 @@ pub(super) fn predict(
     workloads: &[Workload],
     candidates: &Candidates<'_>,
     options: &RunOptions,
-    context: &Context,
+    context: &CommandContext,
 ) -> Result<Comparison, SimError> {
     let &Candidates { schedulers, redcaps, replays, .. } = candidates;
     let requests = workloads.iter().map(Workload::requests).sum::<Option<u64>>();
@@ -134,12 +135,12 @@ pub(super) fn run(
     workload: &Workload,
     schedulers: &[SchedulerSpec],
     options: &RunOptions,
-    context: &Context,
+    context: &CommandContext,
 ) -> Result<Comparison, SimError> {
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
     with_progress_bar(context.quiet, total, |progress| {
         let run = |scheduler| iopilot_dads::simulate(machine, workload, scheduler, options, progress);
-        // All of them, so that the first in order is the one that is named.
+        // All results are collected, so that the error reported is the first in order.
         let runs: Vec<Result<_, SimError>> = schedulers.par_iter().map(run).collect();
         let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(comparison(machine, workload, options, runs))
@@ -152,7 +153,7 @@ pub(super) fn run_logged(
     workload: &Workload,
     scheduler: &SchedulerSpec,
     options: &RunOptions,
-    context: &Context,
+    context: &CommandContext,
     log: LogSink<'_>,
 ) -> Result<Comparison, SimError> {
     let run = |progress: &Progress| simulate_logged(machine, workload, scheduler, options, progress, log);
@@ -160,7 +161,7 @@ pub(super) fn run_logged(
     Ok(comparison(machine, workload, options, vec![report]))
 }
 
-/// Refuses a file that could not be written, before anything long begins.
+/// Rejects an output file that cannot be written, before a long run begins.
 pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(), InputError> {
     let Some(path) = path else { return Ok(()) };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -175,7 +176,7 @@ pub(super) fn check_writable(option: &str, path: Option<&PathBuf>) -> Result<(),
     Err(InputError::new(option, path.display().to_string(), expected))
 }
 
-/// Refuses a file that could not be added to.
+/// Rejects a file that cannot be appended to.
 pub(super) fn check_writable_log(option: &str, path: Option<&PathBuf>) -> Result<(), InputError> {
     let Some(path) = path.filter(|p| p.exists()) else { return check_writable(option, path) };
     match std::fs::File::options().append(true).open(path) {
@@ -186,8 +187,12 @@ pub(super) fn check_writable_log(option: &str, path: Option<&PathBuf>) -> Result
     }
 }
 
-/// Writes the page where one is wanted.
-pub(super) fn write_report(path: Option<&PathBuf>, comparison: &Comparison, context: &Context) -> anyhow::Result<()> {
+/// Writes the page, if one was asked for.
+pub(super) fn write_report(
+    path: Option<&PathBuf>,
+    comparison: &Comparison,
+    context: &CommandContext,
+) -> anyhow::Result<()> {
     if let Some(path) = path {
         report::write(path, comparison, &context.command_line)?;
         context.note(format_args!("report written to {}", path.display()));

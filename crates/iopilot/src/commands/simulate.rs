@@ -1,20 +1,22 @@
 //! `iopilot simulate`: everything about each run.
 
-use super::{Context, session};
-use crate::args::Simulate;
+use super::{CommandContext, session};
+use crate::args::SimulateArgs;
 use crate::render;
 use iopilot_block::InputError;
 use iopilot_sim::RunOptions;
 use iopilot_trace::{TraceRecord, TraceWriter};
 
-/// Runs the command; the text to print.
-pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(args: &SimulateArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     session::check_writable("--requests-out", args.requests_out.as_ref())?;
     let schedulers = session::schedulers(&args.scheduler)?;
     if args.requests_out.is_some() && schedulers.len() != 1 {
         let got = format!("{} schedulers", schedulers.len());
-        return Err(InputError::new("--requests-out", got, "one scheduler, as its times are its own").into());
+        return Err(
+            InputError::new("--requests-out", got, "one scheduler, as a trace holds the times of one run").into()
+        );
     }
     let out = match &args.requests_out {
         Some(path) => Some((path, super::trace::format_to_write(path, None)?)),
@@ -22,7 +24,7 @@ pub(crate) fn run(args: &Simulate, context: &Context) -> anyhow::Result<String> 
     };
     let mut machine = session::machine(&args.machine, context)?;
     session::take_redcap(&mut machine, args.redcap.as_deref())?;
-    let workload = session::workload(&args.workload, &args.replay, &machine)?;
+    let workload = session::workload(args.workload(), &args.replay, &machine)?;
     let settings = session::take_settings(&mut machine, std::slice::from_ref(&workload), &args.replay);
     let options = RunOptions { seed: args.replay.seed, log: false, warm_up: args.warm_up };
     let mut comparison = match out {

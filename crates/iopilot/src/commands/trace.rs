@@ -4,24 +4,24 @@ mod convert;
 mod record;
 mod stat;
 
-use super::Context;
-use crate::args::{Columns, Order, Trace};
+use super::CommandContext;
+use crate::args::{ColumnsArgs, ReorderArgs, TraceCommand};
 use crate::render::{Alignment, Table};
 use iopilot_block::InputError;
 use iopilot_trace::{Format, ReadOptions, TraceReader};
 use std::path::Path;
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Trace, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &TraceCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Trace::Stat(args) => stat::run(args, context),
-        Trace::Convert(args) => convert::run(args, context),
-        Trace::Record(args) => record::run(args, context),
-        Trace::Formats => Ok(formats(context)),
+        TraceCommand::Stat(args) => stat::run(args, context),
+        TraceCommand::Convert(args) => convert::run(args, context),
+        TraceCommand::Record(args) => record::run(args, context),
+        TraceCommand::Formats => Ok(formats(context)),
     }
 }
 
-fn formats(context: &Context) -> String {
+fn formats(context: &CommandContext) -> String {
     let left = |title| (title, Alignment::Left);
     let mut table = Table::new(&[left("format"), left("read"), left("written"), left("what it is")]);
     for format in Format::ALL {
@@ -37,19 +37,19 @@ fn format(name: Option<&String>) -> Result<Option<Format>, InputError> {
     name.map(|n| n.parse()).transpose()
 }
 
-/// The options of reading a trace, as the command line sets them.
+/// The reading options, as the command line sets them.
 fn read_options(
     name: Option<&String>,
-    columns: &Columns,
+    columns: &ColumnsArgs,
     device: Option<u32>,
-    order: Order,
+    order: ReorderArgs,
 ) -> Result<ReadOptions, InputError> {
     let (format, columns) = (format(name)?, columns.layout()?);
     Ok(ReadOptions { format, columns, device, reorder: order.window(), ..ReadOptions::default() })
 }
 
 /// Notes how a trace of `requests` was read: what was assumed, left out, and put in order.
-fn tell_notes(reader: &TraceReader, requests: u64, context: &Context) {
+fn tell_notes(reader: &TraceReader, requests: u64, context: &CommandContext) {
     for line in reader.notes().lines() {
         context.note(line);
     }
@@ -58,7 +58,7 @@ fn tell_notes(reader: &TraceReader, requests: u64, context: &Context) {
     }
 }
 
-/// The format to write to `path`: as asked for, else as the name ends.
+/// The output format: the one asked for, else the one that the ending of `path` names.
 pub(super) fn format_to_write(path: &Path, asked: Option<&String>) -> Result<Format, InputError> {
     if let Some(format) = format(asked)? {
         return Ok(format);

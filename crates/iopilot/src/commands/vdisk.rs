@@ -1,8 +1,8 @@
-//! `iopilot vdisk`: block devices that take the time of a model.
+//! `iopilot vdisk`: block devices with the timing of a model.
 
 use super::session::load_disk;
-use super::{Context, background};
-use crate::args::{Vdisk, VdiskAttach};
+use super::{CommandContext, background};
+use crate::args::{VdiskAttachArgs, VdiskCommand};
 use crate::render::{self, Alignment, Table};
 use iopilot_live::vdisk::{self, Attachment, Backing, VdiskOptions, VdiskServer, VdiskStats};
 use iopilot_render::number::bytes;
@@ -11,17 +11,17 @@ use serde::Serialize;
 /// The name for a disk without delays.
 const NO_MODEL: &str = "none";
 
-/// Runs the command; the text to print.
-pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(crate) fn run(command: &VdiskCommand, context: &CommandContext) -> anyhow::Result<String> {
     match command {
-        Vdisk::Attach(args) if args.foreground => foreground(args, context),
-        Vdisk::Attach(args) => attach(args, context),
-        Vdisk::Serve => serve(context),
-        Vdisk::List { state, json } => {
+        VdiskCommand::Attach(args) if args.foreground => foreground(args, context),
+        VdiskCommand::Attach(args) => attach(args, context),
+        VdiskCommand::Serve => serve(context),
+        VdiskCommand::List { state, json } => {
             let attached = vdisk::list(&state.state_dir)?;
             if *json { render::json(&attached) } else { Ok(list(&attached, context)) }
         }
-        Vdisk::Detach { disks, all, force, state } => {
+        VdiskCommand::Detach { disks, all, force, state } => {
             let named = match all {
                 true => vdisk::list(&state.state_dir)?.into_iter().map(|attachment| attachment.name).collect(),
                 false => disks.clone(),
@@ -32,7 +32,7 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
             }
             Ok(String::new())
         }
-        Vdisk::Reset { disk, state, json } => {
+        VdiskCommand::Reset { disk, state, json } => {
             let (attachment, clocks) = vdisk::reset(&state.state_dir, disk)?;
             if *json {
                 return render::json(&clocks);
@@ -40,7 +40,7 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
             context.note(format_args!("{}: {} as new", attachment.name, attachment.disk));
             Ok(String::new())
         }
-        Vdisk::Stats { disk, state, json } => {
+        VdiskCommand::Stats { disk, state, json } => {
             let (attachment, stats) = vdisk::stats(&state.state_dir, disk)?;
             if *json {
                 render::json(&StatsReport { attachment: &attachment, stats: &stats })
@@ -52,12 +52,12 @@ pub(crate) fn run(command: &Vdisk, context: &Context) -> anyhow::Result<String> 
 }
 
 /// Starts another process that serves the disk. Returns when the disk is ready.
-fn attach(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
+fn attach(args: &VdiskAttachArgs, context: &CommandContext) -> anyhow::Result<String> {
     announce(&background::start(&["vdisk", "serve"], args, context)?, args, context)
 }
 
 /// Reports that a disk is ready: the device on standard output, the rest on standard error.
-fn announce(attachment: &Attachment, args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
+fn announce(attachment: &Attachment, args: &VdiskAttachArgs, context: &CommandContext) -> anyhow::Result<String> {
     if !attachment.real_time && args.disk != NO_MODEL {
         context.note("no real-time scheduling: answers may be late, which `vdisk stats` counts");
     }
@@ -75,7 +75,7 @@ fn announce(attachment: &Attachment, args: &VdiskAttach, context: &Context) -> a
 }
 
 /// The server's side of [`attach`].
-fn serve(context: &Context) -> anyhow::Result<String> {
+fn serve(context: &CommandContext) -> anyhow::Result<String> {
     let server = VdiskServer::start(options(&background::wanted()?, context)?)?;
     background::ready(server.attachment(), || server.leave_terminal())?;
     server.serve()?;
@@ -83,14 +83,14 @@ fn serve(context: &Context) -> anyhow::Result<String> {
 }
 
 /// Serves the disk in this process.
-fn foreground(args: &VdiskAttach, context: &Context) -> anyhow::Result<String> {
+fn foreground(args: &VdiskAttachArgs, context: &CommandContext) -> anyhow::Result<String> {
     let server = VdiskServer::start(options(args, context)?)?;
     background::print(&announce(server.attachment(), args, context)?)?;
     server.serve()?;
     Ok(String::new())
 }
 
-fn options(args: &VdiskAttach, context: &Context) -> anyhow::Result<VdiskOptions> {
+fn options(args: &VdiskAttachArgs, context: &CommandContext) -> anyhow::Result<VdiskOptions> {
     let device = match args.disk.as_str() {
         NO_MODEL => None,
         disk => Some(load_disk(disk, context)?.build()?),
@@ -110,7 +110,7 @@ fn options(args: &VdiskAttach, context: &Context) -> anyhow::Result<VdiskOptions
     Ok(options)
 }
 
-fn list(attached: &[Attachment], context: &Context) -> String {
+fn list(attached: &[Attachment], context: &CommandContext) -> String {
     let left = |name| (name, Alignment::Left);
     let right = |name| (name, Alignment::Right);
     let columns = [

@@ -4,7 +4,7 @@ use iopilot_render::number::{plain, short_count};
 use iopilot_sim::RunReport;
 
 /// One column.
-pub(crate) struct Column {
+pub(crate) struct RunColumn {
     /// Its key in the JSON, which is also how a verdict names it.
     pub(crate) key: &'static str,
     /// A title over several columns; empty where there is none.
@@ -23,7 +23,7 @@ pub(crate) struct Column {
     pub(crate) expendable: u8,
 }
 
-/// Which end of a column is the good one.
+/// Whether smaller or larger values of a column are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
     /// Less is better.
@@ -35,8 +35,8 @@ pub(crate) enum Better {
 }
 
 /// All columns in the order they are printed.
-pub(crate) const COLUMNS: &[Column] = &[
-    Column {
+pub(crate) const COLUMNS: &[RunColumn] = &[
+    RunColumn {
         key: "throughput_mb_s",
         group: "",
         title: "MB/s",
@@ -46,7 +46,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::More,
         expendable: 1,
     },
-    Column {
+    RunColumn {
         key: "iops",
         group: "",
         title: "IOPS",
@@ -56,7 +56,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::More,
         expendable: 4,
     },
-    Column {
+    RunColumn {
         key: "wait_ms_mean",
         group: "wait",
         title: "ms",
@@ -66,7 +66,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 3,
     },
-    Column {
+    RunColumn {
         key: "spread.percent",
         group: "",
         title: "±%",
@@ -76,7 +76,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 2,
     },
-    Column {
+    RunColumn {
         key: "response_ms.mean",
         group: "response ms",
         title: "mean",
@@ -86,7 +86,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 0,
     },
-    Column {
+    RunColumn {
         key: "response_ms.p50",
         group: "response ms",
         title: "p50",
@@ -96,7 +96,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 5,
     },
-    Column {
+    RunColumn {
         key: "response_ms.p95",
         group: "response ms",
         title: "p95",
@@ -106,7 +106,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 6,
     },
-    Column {
+    RunColumn {
         key: "response_ms.p99",
         group: "response ms",
         title: "p99",
@@ -116,7 +116,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 2,
     },
-    Column {
+    RunColumn {
         key: "response_ms.max",
         group: "response ms",
         title: "max",
@@ -126,7 +126,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 7,
     },
-    Column {
+    RunColumn {
         key: "service_ms.mean",
         group: "service",
         title: "ms",
@@ -136,7 +136,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 8,
     },
-    Column {
+    RunColumn {
         key: "queue_length_mean",
         group: "",
         title: "queue",
@@ -146,7 +146,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Neither,
         expendable: 10,
     },
-    Column {
+    RunColumn {
         key: "seek_distance_mean_sectors",
         group: "seek",
         title: "sect",
@@ -156,7 +156,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Less,
         expendable: 11,
     },
-    Column {
+    RunColumn {
         key: "merged",
         group: "",
         title: "merged",
@@ -166,7 +166,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::Neither,
         expendable: 9,
     },
-    Column {
+    RunColumn {
         key: "jain",
         group: "",
         title: "Jain",
@@ -176,7 +176,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         better: Better::More,
         expendable: 3,
     },
-    Column {
+    RunColumn {
         key: "elapsed_s",
         group: "time",
         title: "s",

@@ -1,6 +1,6 @@
 //! The table of a comparison.
 
-use super::{COLUMNS, Column, columns, measure, notes, ranking, self_replays};
+use super::{COLUMNS, RunColumn, columns, measure, notes, ranking, self_replays};
 use iopilot_compare::Comparison;
 use iopilot_render::{Alignment, Terminal, fit, pad, wrap};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
         |i: usize| format!("{} {}", if several && Some(i) == best { '*' } else { ' ' }, comparison.runs[i].scheduler);
     let longest = order.iter().map(|&i| name(i).chars().count()).max().unwrap_or(0).max("  scheduler".len());
 
-    let columns: Vec<(&Column, Vec<String>, usize)> = columns(comparison)
+    let columns: Vec<(&RunColumn, Vec<String>, usize)> = columns(comparison)
         .map(|c| {
             let cells: Vec<String> = order.iter().map(|&i| (c.format)((c.value)(&comparison.runs[i]))).collect();
             let alone = !c.group.is_empty() && COLUMNS.iter().filter(|d| d.group == c.group).count() == 1;
@@ -47,12 +47,12 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
 
 /// Drops columns until a row fits; the most expendable first. The verdict's own measure stays.
 fn choose<'a>(
-    mut columns: Vec<(&'a Column, Vec<String>, usize)>,
+    mut columns: Vec<(&'a RunColumn, Vec<String>, usize)>,
     name_width: usize,
     width: usize,
-    measure: &Column,
-) -> Vec<(&'a Column, Vec<String>, usize)> {
-    let expendable = |c: &Column| if c.key == measure.key { 0 } else { c.expendable };
+    measure: &RunColumn,
+) -> Vec<(&'a RunColumn, Vec<String>, usize)> {
+    let expendable = |c: &RunColumn| if c.key == measure.key { 0 } else { c.expendable };
     while name_width + columns.iter().map(|c| c.2 + 2).sum::<usize>() > width {
         let Some(victim) =
             (0..columns.len()).filter(|&i| expendable(columns[i].0) > 0).max_by_key(|&i| expendable(columns[i].0))
@@ -65,7 +65,7 @@ fn choose<'a>(
 }
 
 /// The line above the titles: each group's title over its columns.
-fn groups(shown: &[(&Column, Vec<String>, usize)], name_width: usize) -> String {
+fn groups(shown: &[(&RunColumn, Vec<String>, usize)], name_width: usize) -> String {
     let mut line = " ".repeat(name_width);
     let mut at = 0;
     while at < shown.len() {

@@ -196,7 +196,7 @@ fn host_facts(host: &HostReport, fact: &mut impl FnMut(&str, String)) {
         fact(
             "  both ends",
             format!(
-                "tasks after {} s, with {} dirty pages left; all after {} s, {} requests later",
+                "tasks end after {} s, with {} dirty pages left; all writing after {} s, {} requests later",
                 plain(tasks_end),
                 after.dirty_pages,
                 plain(host.elapsed_s),
@@ -247,7 +247,7 @@ fn tasks(host: &HostReport, terminal: Terminal) -> String {
         right("I/O waits"),
         right("ms each"),
     ]);
-    // Tasks of one name are one row, of means.
+    // Tasks of one name share a row of means.
     let mut names: Vec<(&str, Vec<&TaskReport>)> = Vec::new();
     for task in &host.tasks {
         match names.iter_mut().find(|(name, _)| *name == task.name) {

@@ -7,7 +7,7 @@ mod json;
 mod models;
 mod self_replay;
 
-pub(crate) use columns::{Better, COLUMNS, Column};
+pub(crate) use columns::{Better, COLUMNS, RunColumn};
 pub(crate) use comparison::comparison;
 pub(crate) use details::details;
 pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
@@ -18,13 +18,13 @@ pub(crate) use self_replay::self_replays;
 use iopilot_compare::Comparison;
 
 /// The column the verdict compares.
-pub(crate) fn measure(comparison: &Comparison) -> &'static Column {
+pub(crate) fn measure(comparison: &Comparison) -> &'static RunColumn {
     let column = |key: &str| COLUMNS.iter().find(|c| c.key == key);
     column(&comparison.verdict.measure).unwrap_or(column("response_ms.mean").expect("it is a column"))
 }
 
 /// The columns that have a value in some run.
-pub(crate) fn columns(comparison: &Comparison) -> impl Iterator<Item = &'static Column> {
+pub(crate) fn columns(comparison: &Comparison) -> impl Iterator<Item = &'static RunColumn> {
     COLUMNS.iter().filter(|column| comparison.runs.iter().any(|run| !(column.value)(run).is_nan()))
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<usize> {
         Better::More => value(b).total_cmp(&value(a)),
         _ => value(a).total_cmp(&value(b)),
     });
-    // It may be another one of those that are equal by the measure.
+    // The verdict's best may be another of the runs that tie by the measure.
     if let Some(at) = order.iter().position(|&i| comparison.runs[i].scheduler == comparison.verdict.best) {
         order[..=at].rotate_right(1);
     }

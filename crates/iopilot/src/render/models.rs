@@ -1,4 +1,4 @@
-//! What models of a workload say of schedulers.
+//! The table of schedulers under several models of a workload.
 
 use super::{Alignment, Table, Terminal, number, wrap};
 use iopilot_compare::ModelComparison;

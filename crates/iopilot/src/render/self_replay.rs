@@ -5,8 +5,8 @@ use iopilot_render::number::plain;
 use iopilot_render::{Terminal, wrap};
 use std::fmt::Write;
 
-/// What the model makes of the recordings under their own schedulers, a line each, with a warning where it is far off. Empty
-/// where the recordings do not carry their schedulers.
+/// A line for each recording: how well the model predicts it under its own scheduler, with a warning if the error is
+/// large. Empty if the recordings do not name their schedulers.
 pub(crate) fn self_replays(comparison: &Comparison, terminal: Terminal) -> String {
     let mut out = String::new();
     for replay in &comparison.self_replays {

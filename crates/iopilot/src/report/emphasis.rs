@@ -18,7 +18,7 @@ const CHOSEN: usize = 4;
 pub(crate) struct Emphasis {
     /// Its colour, where it has one.
     pub(crate) colour: Option<usize>,
-    /// `best`, `worst`, `default`, where it is.
+    /// `best`, `worst` or `default`, if it is one of these.
     pub(crate) role: Option<&'static str>,
 }
 

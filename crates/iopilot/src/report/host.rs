@@ -33,11 +33,11 @@ pub(super) fn hosts(comparison: &Comparison) -> Option<String> {
     })
 }
 
-/// A part of the time: its name, seconds, and its colour.
-pub(super) type Part = (&'static str, f64, &'static str);
+/// A share of the time: its name, seconds and colour.
+pub(super) type TimeShare = (&'static str, f64, &'static str);
 
-/// The parts of the time.
-pub(super) fn parts(times: &HostTimes) -> [Part; 5] {
+/// The shares of the time.
+pub(super) fn parts(times: &HostTimes) -> [TimeShare; 5] {
     [
         ("computation", times.computation_s, "var(--c2)"),
         ("other CPU", times.other_s, "var(--c0)"),
@@ -117,7 +117,7 @@ fn bars(hosts: &[(&str, &HostReport)]) -> String {
     format!("<figure>{out}</svg></figure>")
 }
 
-/// The two ends of each run: of its tasks, and of all writing. Nothing where no run has a task that ended.
+/// Two end times of each run: when its tasks ended, and when all writing ended. Empty if no task ended in any run.
 fn ends(hosts: &[(&str, &HostReport)]) -> String {
     let rows = hosts.iter().filter_map(|(name, host)| {
         let (tasks_end, after) = (host.tasks_end_s?, host.after_tasks?);
@@ -258,7 +258,7 @@ fn caches(hosts: &[(&str, &HostReport)]) -> String {
 /// A value to sort by and its text; `None` where there is nothing.
 type Cell = Option<(f64, String)>;
 
-/// Empty where there is no row.
+/// A table in HTML; empty if it has no row.
 fn table<'a>(heads: &[&str], rows: impl Iterator<Item = (&'a str, Vec<Cell>)>) -> String {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {

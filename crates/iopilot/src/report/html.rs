@@ -2,7 +2,7 @@
 
 use super::emphasis::{self, Emphasis};
 use super::{host, lines, redcap, seeks};
-use crate::render::{Better, Column, columns, ranking};
+use crate::render::{Better, RunColumn, columns, ranking};
 use iopilot_compare::Comparison;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain};
@@ -64,9 +64,9 @@ pub(super) fn page_of(kind: &str, comparison: &Comparison, first: &str, command:
     if let Some(body) = host::hosts(comparison) {
         section(
             "Host",
-            "Where the time of the tasks went, the mean of all tasks. In false idle time nobody can run, and somebody waits for a \
-             request; false computation is what that costs the CPU. Then the same of all CPUs over time, up to the end of all writing, \
-             with the end of the last task (dashed) and dirty pages (line). Below: both ends; what the processes of each name \
+            "Where the time of the tasks went, the mean of all tasks. In false idle time no process can run, and one waits for a \
+             request; false computation is the CPU time that such waits cost. Then the same of all CPUs over time, up to the end of all \
+             writing, with the end of the last task (dashed) and dirty pages (line). Below: both ends; what the processes of each name \
              did with their time; mean response times by class of request, as guessed when issued; how long requests with a \
              time limit had, and how many were complete by then; the page cache.",
             &body,
@@ -125,7 +125,7 @@ fn facts(comparison: &Comparison) -> String {
     out + "</dl>"
 }
 
-/// What the model makes of the recordings under their own schedulers.
+/// How well the model predicts the recordings under their own schedulers.
 fn self_replays(comparison: &Comparison) -> String {
     let terminal = Terminal { width: usize::MAX, colour: false };
     let text = crate::render::self_replays(comparison, terminal);
@@ -183,7 +183,7 @@ fn table(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
 }
 
 /// Whether no run is better in this column, and some run is worse.
-fn is_best(comparison: &Comparison, column: &Column, value: f64) -> bool {
+fn is_best(comparison: &Comparison, column: &RunColumn, value: f64) -> bool {
     let beats = |other: f64| match column.better {
         Better::Less => other < value,
         Better::More => other > value,

@@ -148,7 +148,7 @@ fn collect<'a>(
     comparison.runs.iter().enumerate().map(line).collect()
 }
 
-/// The lines, grey ones below.
+/// The lines, with the grey ones below the others.
 fn draw(lines: &[Line<'_>]) -> String {
     let mut order: Vec<&Line<'_>> = lines.iter().collect();
     order.sort_by_key(|l| std::cmp::Reverse(l.emphasis.colour.map_or(usize::MAX, |c| c)));
@@ -164,7 +164,8 @@ fn draw(lines: &[Line<'_>]) -> String {
     }) + "</g>"
 }
 
-/// A label beside each line where it crosses a height of its own: left of the faster half, right of the slower, where it fits there.
+/// A label beside each line, each at a height of its own. Labels of the faster half are left of their lines, the others
+/// right, as far as they fit.
 fn crossing_labels(lines: &[Line<'_>], frame: &Frame, height: impl Fn(usize) -> f64) -> String {
     let mut order: Vec<&Line<'_>> = lines.iter().filter(|l| !l.points.is_empty()).collect();
     let middle = height(2);
@@ -201,7 +202,7 @@ fn is_left(x: f64, name: &str, wanted: bool, frame: &Frame) -> bool {
     }
 }
 
-/// Where a line that only rises or only falls passes the height `y`.
+/// The x coordinate at which a monotonic line passes the height `y`.
 fn crossing(points: &[(f64, f64)], y: f64) -> f64 {
     let passes = |w: &&[(f64, f64)]| (w[0].1 - y) * (w[1].1 - y) <= 0.0;
     match points.windows(2).find(passes) {

@@ -1,4 +1,4 @@
-//! Where the time of the CPUs went over time: a chart for each scheduler.
+//! How the CPUs spent their time over the run: a chart for each scheduler.
 
 use super::host::parts;
 use iopilot_block::{HostReport, HostTimes, OverTime};
@@ -32,7 +32,7 @@ fn chart(name: &str, host: &HostReport, end: f64, most_dirty: Option<u32>) -> St
     let mut below = vec![0.0; count];
     for ((what, seconds, colour), shares) in parts(&host.times).into_iter().zip(shares(over_time)) {
         let above: Vec<f64> = below.iter().zip(shares).map(|(below, share)| below + share).collect();
-        // What is never there has no area.
+        // A share that is always zero has no area.
         if seconds > 0.0 {
             let heights = |shares: &[f64]| shares.iter().map(|&share| y.at(share)).collect::<Vec<_>>();
             let d = steps(&edges, &heights(&above), &heights(&below));
@@ -72,9 +72,9 @@ fn shares(over_time: &OverTime) -> [&Vec<f64>; 5] {
     [computation, other, false_computation, false_idle, idle]
 }
 
-/// What the charts show has the colours of [`parts`], in this order from below.
+/// The legend: the colours of [`parts`], in the order of the charts from below.
 pub(super) fn keys() -> String {
-    let key = |(what, _, colour): super::host::Part| format!("<b style=\"color:{colour}\">{what}</b> ");
+    let key = |(what, _, colour): super::host::TimeShare| format!("<b style=\"color:{colour}\">{what}</b> ");
     let keys: String = parts(&HostTimes::default()).into_iter().map(key).collect();
     format!("<p class=\"what\">{keys}</p>")
 }

@@ -75,7 +75,7 @@ fn over_time(run: &RunReport, redcap: &RedcapReport) -> String {
     out + "</svg>"
 }
 
-/// A part of a whole: its name, how many, and its colour.
+/// A part of a whole: its name, count and colour.
 type Part = (&'static str, u64, &'static str);
 
 const GOOD: &str = "var(--c2)";

@@ -1,4 +1,4 @@
-//! Carroll's study in its quick form. Runs of a second are too short for many of his claims; what is asserted holds even
+//! Carroll's study in its quick form. Runs of a second are too short for many of his claims; the assertions hold even
 //! there.
 
 use crate::Sandbox;
@@ -43,7 +43,7 @@ impl Quick {
 }
 
 #[test]
-fn random_readers_are_best_served_by_those_that_reorder_and_worst_by_who_idles() {
+fn random_readers_are_served_best_by_reordering_and_worst_by_idling() {
     let quick = Quick::run("carroll-random", "bandwidth");
     assert!(quick.holds("noop and FIFO are practically identical"));
     assert_eq!(quick.rows().len(), 8 * 3);

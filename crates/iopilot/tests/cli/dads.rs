@@ -87,7 +87,8 @@ fn bad_input_is_one_line() {
     }
 }
 
-/// GF 4.6, in small: the autopilot changes at the first check where it begins with the worse, and is never the worst.
+/// GF 4.6, in small: when the autopilot begins with the worse scheduler, it changes at the first check. It is never the
+/// worst.
 #[test]
 fn the_autopilot_follows_the_better_of_two_schedulers() {
     let s = Sandbox::new();
@@ -105,7 +106,7 @@ fn the_autopilot_follows_the_better_of_two_schedulers() {
             row.unwrap_or_else(|| panic!("{scheduler} on {disk}"))[key].as_f64().unwrap()
         };
         let worse = if better == "AS" { "Deadline" } else { "AS" };
-        // In the first benchmark, readers in sequence, nothing has to be found out but that.
+        // The first benchmark has sequential readers only, so one change is all that is needed.
         assert!(number(better, "IOR") < number(worse, "IOR"), "{disk}");
         for begun in [format!("{better}-{worse}"), format!("{worse}-{better}")] {
             assert!(number(&begun, "total") < number(worse, "total"), "{begun} on {disk}");

@@ -111,7 +111,7 @@ fn damaged_lines_of_every_text_format_are_named() {
                 s.refused(&format!("trace stat bad --format {format}"));
             }
         }
-        // The last is one that can be mended.
+        // The last error is one that an option can repair.
         let run = "--disk hd-250-32 --scheduler noop --mode open --json";
         s.ok(&format!("compare bad {run} --format {format} --reorder"));
         let done = s.run(&format!("trace stat bad --format {format} --reorder=1"));
@@ -141,7 +141,7 @@ fn what_is_no_trace_is_refused_as_every_format() {
             assert!(line.starts_with(&format!("iopilot: {file}")), "{format}: {line}");
         }
     }
-    // Not even where one is told what it is.
+    // Not even if the format is given.
     let names = formats.lines().skip(1).filter_map(|l| l.split_whitespace().next());
     for format in names {
         for command in ["trace stat empty", "trace convert empty out.parquet"] {

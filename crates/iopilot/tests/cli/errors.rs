@@ -75,6 +75,20 @@ fn usage_errors_take_one_line() {
 }
 
 #[test]
+fn simulate_takes_one_workload_in_any_form() {
+    let s = Sandbox::new();
+    let [place, long, short] = ["small.trace", "--workload small.trace", "-w small.trace"]
+        .map(|form| s.ok(&format!("simulate {form} --disk hd-250-32 --scheduler noop --json")));
+    // Wall-clock times differ.
+    let runs = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["runs"][0]["requests"].clone();
+    assert_eq!((runs(&place), runs(&place)), (runs(&long), runs(&short)));
+    let line = s.refused("simulate small.trace -w small.trace --disk hd-250-32");
+    assert!(line.contains("'[WORKLOAD]' cannot be used with '--workload <FILE>'"), "{line}");
+    let line = s.refused("simulate --disk hd-250-32");
+    assert!(line.contains("not provided: <WORKLOAD>"), "{line}");
+}
+
+#[test]
 fn numbers_out_of_range_tell_the_option_and_what_it_takes() {
     let s = Sandbox::new();
     for (option, got) in [

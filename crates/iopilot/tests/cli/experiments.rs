@@ -103,8 +103,8 @@ fn the_table_based_disk_follows_a_disk() {
     assert_eq!(ruined["reproduced"], true);
 }
 
-/// On a real block device, which needs root, FUSE and loop devices. How near the figures are depends on how busy the machine
-/// is; what is chosen next hardly does.
+/// On a real block device, which needs root, FUSE and loop devices. The accuracy of the figures depends on the
+/// machine's load; which request is chosen next hardly does.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
@@ -135,8 +135,8 @@ fn the_kernel_is_simulated_from_what_reaches_a_virtual_disk() {
     }
 }
 
-/// Whoever is faster on this machine: the autopilot flies, the file system stays sound, and the scheduler of before is back,
-/// which the experiment itself checks.
+/// Whichever scheduler is faster on this machine, the autopilot runs, the file system stays sound, and the previous
+/// scheduler is restored, which the experiment itself checks.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
@@ -162,7 +162,8 @@ fn the_autopilot_flies_over_benchmarks_on_a_virtual_disk() {
     }
 }
 
-/// However busy the machine is, which the times depend on: programs read through the cache, and nothing stays attached.
+/// Holds whatever the machine's load, on which the times depend: programs read through the cache, and nothing stays
+/// attached.
 #[cfg(target_os = "linux")]
 #[test]
 fn redcap_is_put_over_virtual_disks() {
@@ -178,7 +179,7 @@ fn redcap_is_put_over_virtual_disks() {
     let hits = json["tables"]["hits"].as_array().unwrap();
     assert!(hits.len() == 3 && hits.iter().all(|row| row["hits_iops"].as_f64() > Some(0.0)), "{hits:?}");
     assert_eq!(json["claims"].as_array().unwrap().len(), 5);
-    // Other tests have caches of other names meanwhile.
+    // Other tests may have caches of other names at the same time.
     assert!(!std::fs::read_to_string("/proc/mounts").unwrap().contains("/redcap/lab/mnt"));
     let text = s.ok("experiment run redcap-live --quick");
     let measured = |name: &str| times[format!("{name}_s")].as_f64().is_some_and(|seconds| seconds > 0.0);
@@ -187,7 +188,7 @@ fn redcap_is_put_over_virtual_disks() {
     }
 }
 
-/// However busy the machine is, which the gains depend on.
+/// Holds whatever the machine's load, on which the gains depend.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_autopilot_flies_without_a_model() {
@@ -205,8 +206,8 @@ fn the_autopilot_flies_without_a_model() {
     assert_eq!(json["claims"].as_array().unwrap().len(), 2);
 }
 
-/// However busy the machine is, which the figures depend on: each load is recorded, predicted, run under each scheduler, and
-/// judged; and what was mounted and attached is gone.
+/// Holds whatever the machine's load, on which the figures depend: each load is recorded, predicted, run under each
+/// scheduler, and judged. Nothing stays mounted or attached.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_predicted_from_one_recording_is_run_for_real() {

@@ -3,7 +3,7 @@
 use crate::Sandbox;
 use serde_json::Value;
 
-/// Two readers, half of whose requests are read ahead, and one who writes what nobody waits for.
+/// Two readers, half of whose requests are read-ahead, and a writer whose requests no process waits for.
 const GENERATORS: &str = r#"
 requests = 1500
 [[generator]]

@@ -1,4 +1,4 @@
-//! `iopilot disk train` on a loop device. Needs root and loop devices, and says so where they are missing.
+//! `iopilot disk train` on a loop device. Needs root and loop devices; prints a line if they are missing.
 
 use crate::Sandbox;
 use crate::loop_device::Loop;

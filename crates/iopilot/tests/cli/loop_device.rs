@@ -1,4 +1,4 @@
-//! A loop device of one's own.
+//! A loop device for a test.
 
 use crate::Sandbox;
 use iopilot_testing::{has, skipped};
@@ -9,7 +9,7 @@ use std::process::Command;
 pub(crate) struct Loop(pub(crate) String);
 
 impl Loop {
-    /// `None`, having said why, where there can be none.
+    /// `None` if it cannot be made; the reason has been printed.
     pub(crate) fn attach(sandbox: &Sandbox, bytes: u64) -> Option<Self> {
         if !has(&["root", "/dev/loop-control", "losetup"]) {
             return None;
@@ -36,7 +36,7 @@ impl Loop {
         fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}")).trim().to_owned()
     }
 
-    /// Whether its queue has an attribute of this value now: those of a scheduler come and go with it.
+    /// Whether its queue has an attribute with this value now. Attributes of a scheduler come and go with it.
     pub(crate) fn has(&self, attribute: &str, value: &str) -> bool {
         let path = format!("/sys/block/{}/queue/{attribute}", self.name());
         fs::read_to_string(path).is_ok_and(|text| text.trim() == value)

@@ -1,6 +1,6 @@
 //! The `iopilot` binary, run as a user runs it.
 
-// The lint spares `#[test]` functions only, not what they share.
+// The lint exempts `#[test]` functions only, not their helpers.
 #![allow(clippy::unwrap_used)]
 
 mod calibration;
@@ -68,7 +68,7 @@ struct Sandbox {
     folder: tempfile::TempDir,
 }
 
-/// What a command did.
+/// The result of a command.
 struct Done {
     code: i32,
     stdout: String,
@@ -113,14 +113,14 @@ impl Sandbox {
         }
     }
 
-    /// Runs `iopilot`, which must succeed; what it prints.
+    /// Runs `iopilot`, which must succeed; returns its output.
     fn ok(&self, line: &str) -> String {
         let done = self.run(line);
         assert_eq!(done.code, 0, "iopilot {line}: {}", done.stderr);
         done.stdout
     }
 
-    /// Runs `iopilot`, which must refuse its input; the line it says so with.
+    /// Runs `iopilot`, which must refuse its input; returns the error line.
     fn refused(&self, line: &str) -> String {
         let done = self.run(line);
         assert_eq!(done.code, 2, "iopilot {line}: {}{}", done.stdout, done.stderr);

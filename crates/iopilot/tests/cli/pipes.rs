@@ -1,4 +1,4 @@
-//! What happens at the other end of standard output.
+//! Programs at the other end of standard output.
 
 use crate::Sandbox;
 use std::process::Stdio;

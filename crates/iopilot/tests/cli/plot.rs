@@ -28,7 +28,7 @@ fn a_solid_state_drive_has_its_write_cliff() {
     let paths: Vec<&str> = told.lines().collect();
     assert_eq!(paths, ["pictures/micron-7600-max-6t4-service.svg", "pictures/micron-7600-max-6t4-cliff.svg"]);
     let svg = std::fs::read_to_string(s.path().join(paths[1])).unwrap();
-    // The line falls: further down is a larger number.
+    // The curve falls, so its y coordinates grow.
     let line = svg.split("<path class=\"line writes\" d=\"M").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
     let heights: Vec<f64> =
         line.split('L').map(|point| point.split_whitespace().nth(1).unwrap().parse().unwrap()).collect();

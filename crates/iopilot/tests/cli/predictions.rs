@@ -14,7 +14,7 @@ const JOBS: &str = "[global]\nfilename=/dev/x\nsize=4g\nbs=4k\nrw=randread\ndire
 
 const SHALLOW: &str = "disk = \"hd-500-16\"\n[block]\nqueue_depth = 4\nhost_tags = 4\nnr_requests = 256\n";
 
-/// What happened in a simulation of [`JOBS`] on [`SHALLOW`] under `scheduler`, as a recording of that machine.
+/// A simulation of [`JOBS`] on [`SHALLOW`] under `scheduler`, written as a recording of that machine.
 fn recorded(s: &Sandbox, scheduler: &str, name: &str) {
     s.write("jobs.fio", JOBS);
     s.write("shallow.toml", SHALLOW);
@@ -169,7 +169,7 @@ fn a_completion_that_was_lost_is_told_of_and_its_process_waits_all_the_same() {
 }
 
 #[test]
-fn equal_throughput_does_not_hide_who_waits() {
+fn equal_throughput_does_not_hide_waiting() {
     // Ten streams, and a reader that comes now and then.
     let s = Sandbox::new();
     s.write(
@@ -200,7 +200,7 @@ fn the_cost_of_a_slow_host_is_found_in_its_recording() {
     let notes = compared["workload"]["notes"].to_string();
     let fitted = notes.split("transport_us ").nth(1).and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
     assert!(fitted.is_some_and(|us| (40.0..50.0).contains(&us)), "{notes}");
-    // What the user says stays; and a slow disk says nothing of its host.
+    // The user's setting is kept; and a slow disk does not reveal its host's speed.
     let kept = s.ok("compare fast.parquet --machine slow.toml -s mq-deadline --json");
     assert!(!kept.contains("transport_us"), "{kept}");
     recorded(&s, "mq-deadline", "slow.parquet");

@@ -35,7 +35,7 @@ fn what_does_not_turn_leaves_nothing() {
     s.holds_nothing_but(&["small.trace"]);
 }
 
-/// A disk on which everything is over soon.
+/// A disk that is probed quickly.
 #[cfg(target_os = "linux")]
 const SMALL: &str = r#"
 name = "small"
@@ -75,8 +75,8 @@ read_ahead_random_sectors = 32
 read_ahead_on_hit = true
 "#;
 
-/// What is found exactly depends on how busy the machine is, with other tests if nothing else: with `IOPILOT_TEST_QUIET` set, on
-/// a machine that does nothing else, all of it must be right. Elsewhere what is found must be no nonsense, or be refused.
+/// The accuracy depends on the machine's load, to which other tests add. With `IOPILOT_TEST_QUIET` set, on an otherwise
+/// idle machine, all results must be right. Elsewhere they must be plausible, or refused.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_live_disk_is_found_to_be_what_it_is_and_is_only_read() {

@@ -1,4 +1,4 @@
-//! `iopilot trace record` on a loop device. Needs root and loop devices, and says so where they are missing.
+//! `iopilot trace record` on a loop device. Needs root and loop devices; prints a line if they are missing.
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
@@ -24,7 +24,7 @@ fn instance(tracefs: &TracefsMount, pid: u32) -> PathBuf {
 /// Starts a recording without end, and waits until it runs.
 fn start(s: &Sandbox, tracefs: &TracefsMount, device: &str, output: &str) -> Child {
     let mut command = s.command();
-    // What BPF leaves cannot be seen: there is nothing.
+    // BPF leaves nothing that could be seen.
     command.args(["trace", "record", device, "-o", output, "--backend", "tracefs"]);
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     let on = instance(tracefs, child.id()).join("tracing_on");
@@ -39,7 +39,7 @@ fn signal(name: &str, child: &Child) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// One test, as all of it shares the machine's tracing.
+/// One test for all, as its parts share the machine's tracing.
 #[test]
 fn records_what_a_command_does_and_leaves_nothing() {
     let s = Sandbox::new();
@@ -68,7 +68,7 @@ fn records_what_a_command_does_and_leaves_nothing() {
     let done = s.run(&format!("trace record {device} -o timed.parquet --duration 1 -- sleep 60"));
     assert_eq!(done.code, 0, "ended as asked for: {}", done.stderr);
 
-    // What cannot be recorded leaves no file.
+    // A failed recording leaves no file.
     s.refused(&format!("trace record {device} -o none.parquet -- /no/such/program"));
     s.refused("trace record small.trace -o none.parquet -- true");
     s.refused("trace record /dev/null -o none.parquet -- true");
@@ -80,7 +80,7 @@ fn records_what_a_command_does_and_leaves_nothing() {
     assert!(!instance(&tracefs, child.id()).exists());
     s.ok("trace stat interrupted.parquet");
 
-    // What a killed recorder left, the next one removes.
+    // The next recorder removes what a killed one left.
     let mut child = start(&s, &tracefs, device, "lost.parquet");
     signal("-KILL", &child);
     child.wait().unwrap();

@@ -81,7 +81,7 @@ fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
         report["runs"][0].clone()
     };
     let kept = run("backwards.csv", "64x128k");
-    // Off until it was tried, and on from then on.
+    // The cache is off until its first trial, and on from then on.
     let state = |run: &Value| run["redcap"]["state"].as_array().unwrap().clone();
     let actives: Vec<_> = state(&kept).iter().map(|change| change["active"].as_bool().unwrap()).collect();
     assert_eq!(actives, [false, true], "{}", kept["redcap"]["state"]);

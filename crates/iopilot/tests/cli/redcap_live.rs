@@ -1,4 +1,4 @@
-//! `iopilot redcap` with real block devices. Needs root, FUSE and loop devices, and says so where they are missing.
+//! `iopilot redcap` with real block devices. Needs root, FUSE and loop devices; prints a line if they are missing.
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-/// A virtual disk, and what is cached over it.
+/// A virtual disk, and the caches over it.
 struct Caches {
     disks: Disks,
     lower: String,
 }
 
 impl Caches {
-    /// Over a virtual disk of 64 MiB; `None`, having said why, where there can be none.
+    /// Over a virtual disk of 64 MiB; `None` if it cannot be made; the reason has been printed.
     fn new() -> Option<Self> {
         let disks = Disks::new()?;
         if !has(&["io_uring"]) {
@@ -30,17 +30,17 @@ impl Caches {
         &self.disks.sandbox
     }
 
-    /// Runs `iopilot redcap`, which must succeed; what it prints.
+    /// Runs `iopilot redcap`, which must succeed; returns its output.
     fn ok(&self, line: &str) -> String {
         self.sandbox().ok(&format!("redcap {line} --state-dir caches"))
     }
 
-    /// Runs `iopilot redcap`, which must refuse its input; the line it says so with.
+    /// Runs `iopilot redcap`, which must refuse its input; returns the error line.
     fn refused(&self, line: &str) -> String {
         self.sandbox().refused(&format!("redcap {line} --state-dir caches"))
     }
 
-    /// Attaches a cache; what is printed of it.
+    /// Attaches a cache; returns the printed description.
     fn attach(&self, options: &str) -> Value {
         let line = format!("attach {} --json --learned learned.toml {options}", self.lower);
         serde_json::from_str(&self.ok(&line)).unwrap()
@@ -82,8 +82,8 @@ fn neighbours_of_what_was_read_come_from_memory() {
     assert_eq!((cached["size"].as_u64(), cached["cache"].as_u64()), (Some(64 << 20), Some(4 << 20)));
     assert_eq!((cached["name"].as_str(), cached["disk"].as_str()), (Some("redcap0"), Some(&*caches.lower)));
     let path = device(&cached).to_owned();
-    // Ten blocks of a segment, one after the other. Another program may read as well, such as udev at a new device: then the
-    // counts are of both, and the next segment is tried.
+    // Ten blocks of a segment, one after the other. Another program, such as udev, may read a new device as well. The
+    // counts then include its reads, and the next segment is tried.
     let ten = |segment: u32| {
         let before = caches.status();
         let skip = 32 * segment;
@@ -142,7 +142,7 @@ fn data_are_kept_whatever_happens() {
     caches.are_gone();
 }
 
-/// What was written durably is there, and the file system can be mended, however its device goes while it is written to.
+/// However the device goes away during writes, data written durably are there, and the file system can be repaired.
 #[test]
 fn what_was_durable_survives_any_end_under_load() {
     let Some(caches) = Caches::new() else { return };
@@ -182,7 +182,7 @@ fn what_was_durable_survives_any_end_under_load() {
         assert!(!load.0.wait().unwrap().success(), "{end}: the load is told");
         caches.disks.unmount();
         assert_eq!(caches.ok("list --json").trim(), "[]", "{end}");
-        // Replays the journal, or mends what it finds; a second look finds nothing.
+        // The first check replays the journal or repairs errors; a second check finds none.
         let mended = Command::new("fsck.ext4").args(["-f", "-y", &caches.lower]).output().unwrap();
         let told = String::from_utf8_lossy(&mended.stdout).into_owned();
         assert!(mended.status.code().is_some_and(|code| code <= 1), "{end}: {told}");
@@ -255,7 +255,7 @@ fn what_cannot_be_cached_is_refused_in_a_line() {
 }
 
 #[test]
-fn who_is_not_root_is_told_so() {
+fn without_root_it_says_what_it_needs() {
     if !has(&["root", "setpriv", "/dev/fuse", "/dev/loop-control"]) {
         return;
     }

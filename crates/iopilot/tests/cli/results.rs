@@ -147,7 +147,7 @@ fn the_example_machines_run() {
     }
 }
 
-/// Knowing where the arm is beats knowing the block numbers, which beats knowing nothing (Carroll 2.2.5).
+/// Scheduling by the arm's position beats scheduling by block number, which beats arrival order (Carroll 2.2.5).
 #[test]
 fn shortest_positioning_time_first_serves_random_reads_best() {
     let s = Sandbox::new();
@@ -178,7 +178,7 @@ fn an_array_tells_what_its_members_did() {
     assert_eq!(members.len(), 4);
     let count = |m: &Value| m["reads"].as_u64().unwrap() + m["writes"].as_u64().unwrap();
     assert_eq!(count(&members[2]), 0, "it is not there");
-    // A request is served by one member at least, what is lost by all others.
+    // At least one member serves a request; all others serve a request to the lost member.
     assert!(members.iter().map(count).sum::<u64>() > json["runs"][0]["dispatched"].as_u64().unwrap());
     let elapsed = json["runs"][0]["elapsed_s"].as_f64().unwrap();
     assert!(members.iter().all(|m| m["busy_s"].as_f64().unwrap() <= elapsed + 1.0));

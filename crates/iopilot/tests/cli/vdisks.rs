@@ -1,4 +1,4 @@
-//! `iopilot vdisk` with real block devices. Needs root, FUSE and loop devices, and says so where they are missing.
+//! `iopilot vdisk` with real block devices. Needs root, FUSE and loop devices; prints a line if they are missing.
 #![cfg(target_os = "linux")]
 
 use crate::Sandbox;
@@ -10,28 +10,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder for virtual disks that are of no other test; whatever is left there goes at the end.
+/// A folder for the virtual disks of one test, which are removed at the end.
 pub(crate) struct Disks {
     pub(crate) sandbox: Sandbox,
 }
 
 impl Disks {
-    /// `None`, having said why, where there can be none.
+    /// `None` if it cannot be made; the reason has been printed.
     pub(crate) fn new() -> Option<Self> {
         has(&["root", "/dev/fuse", "/dev/loop-control"]).then(|| Self { sandbox: Sandbox::new() })
     }
 
-    /// Runs `iopilot vdisk`, which must succeed; what it prints.
+    /// Runs `iopilot vdisk`, which must succeed; returns its output.
     pub(crate) fn ok(&self, line: &str) -> String {
         self.sandbox.ok(&format!("vdisk {line} --state-dir state"))
     }
 
-    /// Runs `iopilot vdisk`, which must refuse its input; the line it says so with.
+    /// Runs `iopilot vdisk`, which must refuse its input; returns the error line.
     fn refused(&self, line: &str) -> String {
         self.sandbox.refused(&format!("vdisk {line} --state-dir state"))
     }
 
-    /// Attaches a disk; what is printed of it.
+    /// Attaches a disk; returns the printed description.
     pub(crate) fn attach(&self, options: &str) -> Value {
         serde_json::from_str(&self.ok(&format!("attach --json --backing disk.img {options}"))).unwrap()
     }
@@ -63,7 +63,7 @@ impl Disks {
         devices.filter(of_us).collect()
     }
 
-    /// Runs a program, which must succeed; what it prints.
+    /// Runs a program, which must succeed; returns its output.
     pub(crate) fn tool(&self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let mut command = Command::new(words.next().unwrap());
@@ -72,7 +72,7 @@ impl Disks {
         String::from_utf8(out.stdout).unwrap()
     }
 
-    /// Unmounts what a test has mounted, once no process holds it that was just being started.
+    /// Unmounts a file system of the test, once no process that is just starting holds it.
     pub(crate) fn unmount(&self) {
         let mounted = self.sandbox.path().join("mounted");
         wait("unmounting", || Command::new("umount").arg("-q").arg(&mounted).status().unwrap().success());
@@ -145,11 +145,11 @@ fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
     disks.tool(&format!("dd if=small.trace of={} bs=4k count=1 oflag=direct conv=fsync,notrunc", device(&disk)));
     let after = stats();
     let grown = |group: &str, of: &str| after[group][of].as_u64().unwrap() - before[group][of].as_u64().unwrap();
-    // Whoever watches for new disks may read from it too.
+    // A program that watches for new disks may read from it too.
     assert!(grown("requests", "read") >= 20 && grown("bytes", "read") >= 20 * 4096, "{after}");
     assert!(grown("requests", "write") == 1 && grown("requests", "flush") >= 1, "{after}");
     let number = |value: &Value| value.as_f64().unwrap();
-    // Nothing is answered before the model is through.
+    // No request is answered before its modelled completion.
     assert!(number(&after["modelled_ms"]["mean"]) > 0.0, "{after}");
     assert!(number(&after["real_ms"]["mean"]) >= number(&after["modelled_ms"]["mean"]), "{after}");
     assert!(disks.ok("stats mine").contains("lateness"));
@@ -161,7 +161,7 @@ fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.iter().filter(|row| row[0] == "write").count(), 1);
     let times = |row: &[&str]| -> Vec<u64> { row[3..].iter().map(|t| t.parse().unwrap()).collect() };
-    // The model's clock goes as the real one does, and began when the disk did.
+    // The model's clock runs like the real one, and started with the disk.
     let began = |row: &[&str]| times(row)[0] - times(row)[3];
     for row in &rows {
         assert!(times(row)[..3].is_sorted(), "{row:?}");
@@ -174,11 +174,11 @@ fn a_disk_is_what_was_asked_for_and_tells_what_it_did() {
 fn a_disk_that_is_reset_has_nothing_in_its_cache() {
     let Some(disks) = Disks::new() else { return };
     let disk = disks.attach("--disk hd-500-16 --size 1G --name again --requests-out log.csv");
-    // Far from where others look for file systems and partitions.
+    // Far from the addresses where other programs look for file systems and partitions.
     let read = || disks.tool(&format!("dd if={} of=/dev/null bs=4k count=1 skip=100000 iflag=direct", device(&disk)));
     read();
     read();
-    // Somebody who looks what is on a new disk may be reading.
+    // A program that inspects new disks may be reading.
     let told = RefCell::new(String::new());
     wait("an idle disk", || {
         let reset = disks.sandbox.run("vdisk reset again --json --state-dir state");
@@ -223,7 +223,7 @@ fn what_a_killed_server_leaves_is_cleared_away() {
     let disk = disks.attach("--disk wd1200bb");
     assert_eq!((&disk["name"], &disk["size"]), (&killed["name"], &killed["size"]));
     assert_eq!((disks.attached().len(), disks.list().len()), (1, 1));
-    // One that is told to end does so itself.
+    // A server that gets SIGTERM ends cleanly by itself.
     kill("TERM", &disk);
     assert_eq!(disks.attached(), Vec::<PathBuf>::new());
     let left = disks.sandbox.path().join("state").join(disk["name"].as_str().unwrap());

@@ -29,7 +29,7 @@ fn commands_of_the_guides_are_commands() {
             wrong.push(format!("{}: {}\n{e}", command.place, command.words.join(" ")));
         }
         for word in &command.words {
-            // What the shell fills in is not known here.
+            // Words that the shell expands are not known here.
             let ours = ["examples/", "docs/", "contrib/"].iter().any(|folder| word.starts_with(folder));
             if ours && !word.contains('$') && !root().join(word).exists() {
                 wrong.push(format!("{}: {word} does not exist", command.place));
@@ -40,7 +40,7 @@ fn commands_of_the_guides_are_commands() {
     assert!(count > 40, "{count}");
 }
 
-/// What the parser has against a command.
+/// The parser's error for a command, if any.
 fn refused(command: &Command) -> Option<clap::Error> {
     let error = Cli::try_parse_from(&command.words).err()?;
     let allowed = match error.kind() {

@@ -68,7 +68,7 @@ fn pages_that_the_code_names_exist() {
 fn links(page: &Page) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in page.lines() {
-        // What stands in code is no link.
+        // Text in code is no link.
         let text: String = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
         for (at, _) in text.match_indices("](") {
             found.push((number, text[at + 2..].split([')', ' ']).next().unwrap().to_owned()));

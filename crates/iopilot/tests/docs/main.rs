@@ -1,7 +1,7 @@
 //! The pages of this project are true of it: links lead somewhere, TOML is TOML, paths exist, and the pages that a
 //! user reads first are readable. Their commands are tested in `commands.rs`, among the binary's unit tests.
 
-// The lint spares `#[test]` functions only, not what they share.
+// The lint exempts `#[test]` functions only, not their helpers.
 #![allow(clippy::unwrap_used)]
 
 mod glossary;

@@ -83,7 +83,7 @@ pub(crate) fn files(folder: &str, extension: &str) -> Vec<String> {
         let name = entry.file_name().into_string().unwrap();
         let path = if folder == "." { name.clone() } else { format!("{folder}/{name}") };
         if entry.file_type().unwrap().is_dir() {
-            // What is built, and what belongs to version control, is not ours.
+            // Build output and version control are skipped.
             if name != "target" && !name.starts_with('.') {
                 found.extend(files(&path, extension));
             }

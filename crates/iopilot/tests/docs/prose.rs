@@ -1,4 +1,4 @@
-//! The pages that a user reads first are read once and understood: sentences are short.
+//! The pages that a user reads first have short sentences.
 
 use crate::markdown::{Page, guides};
 

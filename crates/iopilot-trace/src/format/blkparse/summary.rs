@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug)]
 pub(in crate::format) struct Summary;
 
-/// How the lines begin that stand on their own (`show_process_stats`, `show_device_and_cpu_stats`, `show_stats`).
+/// The beginnings of lines that stand on their own (`show_process_stats`, `show_device_and_cpu_stats`, `show_stats`).
 const BEGINNINGS: [&[u8]; 5] = [b"CPU", b"Total (", b"Throughput (", b"Events (", b"Skips: "];
 
 impl Summary {
-    /// Whether `line`, which is not blank, is one of a summary: in it, or the first.
+    /// Whether `line`, which is not blank, belongs to a summary or begins one.
     pub(in crate::format) fn is_line(begun: Option<Self>, line: &[u8]) -> bool {
         let letter = line.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic);
         let is_count = begun.is_some() && letter && line.contains(&b':');

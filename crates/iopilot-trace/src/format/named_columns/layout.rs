@@ -91,7 +91,7 @@ const NAMES: &[(&str, Column)] = &[
     ("-", Column::Ignored),
 ];
 
-/// The letters of `blkparse -f`, as blkparse(1) has them. Those that say nothing of a request are read over.
+/// The letters of `blkparse -f`, as blkparse(1) has them. Letters that say nothing about a request are skipped.
 const LETTERS: &[(char, Column)] = &[
     ('a', Column::Action),
     ('c', Column::Cpu),
@@ -136,7 +136,7 @@ impl ColumnLayout {
     }
 
     /// Whether lines are events (queued, issued, completed), not requests.
-    pub fn has_actions(&self) -> bool {
+    pub(crate) fn has_actions(&self) -> bool {
         self.has(Column::Action)
     }
 

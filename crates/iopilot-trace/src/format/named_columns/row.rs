@@ -17,11 +17,11 @@ pub(super) enum Said {
     /// No request: one of no length, or a command that is no block I/O.
     Nothing,
     Request(Box<TraceRecord>),
-    Event(Event),
+    Event(RowEvent),
 }
 
 /// An event of the block layer.
-pub(super) struct Event {
+pub(super) struct RowEvent {
     action: Vec<u8>,
     head: Head,
     rwbs: Rwbs,
@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
         self.0.iter().find(|(c, _)| *c == column).map(|(_, field)| *field)
     }
 
-    /// Whether it names columns: where a time should be there is a word.
+    /// Whether it is a header: its time column holds a word.
     pub(super) fn is_header(&self) -> bool {
         let time = self.0.iter().find(|(c, _)| matches!(c, Column::Time(_)));
         time.is_some_and(|(_, field)| field.first().is_some_and(u8::is_ascii_alphabetic))
@@ -146,7 +146,7 @@ impl<'a> Row<'a> {
         Ok(scsi::op(code).and_then(plain))
     }
 
-    /// Its sectors. A length of none has no place, as in a flush.
+    /// Its sectors. A request of length 0, such as a flush, has no address.
     fn extent(&self) -> Result<(Lba, Sectors), InputError> {
         let (sectors, bytes) = (self.number(Column::Sectors)?, self.number(Column::Bytes)?);
         if sectors.or(bytes) == Some(0) {
@@ -165,7 +165,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What it says.
+    /// Interprets the row.
     pub(super) fn said(&self, layout: &ColumnLayout, metadata: &mut TraceMetadata) -> Result<Said, InputError> {
         let time = |c: Column| if let Column::Time(e) = c { Some(e) } else { None };
         let time = self.time(time)?.unwrap_or(Nanos::ZERO);
@@ -190,7 +190,7 @@ impl<'a> Row<'a> {
             let action = self.get(Column::Action).unwrap_or_default().to_vec();
             let head = Head { device, cpu, time, pid };
             let payload = Payload::Extent(lba, sectors);
-            return Ok(Said::Event(Event { action, head, rwbs, payload, command: command.to_vec() }));
+            return Ok(Said::Event(RowEvent { action, head, rwbs, payload, command: command.to_vec() }));
         }
         let op = match rwbs.op {
             Some(op) => op,
@@ -217,8 +217,8 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Event {
-    /// Takes it in.
+impl RowEvent {
+    /// Adds the event to `events`.
     pub(super) fn take(&self, events: &mut BlockEvents, metadata: &mut TraceMetadata) -> Result<(), InputError> {
         let Self { head, rwbs, payload, command, .. } = self;
         if let Some(cpu) = head.cpu {
@@ -231,7 +231,7 @@ impl Event {
             b"M" => events.merge(*head, *rwbs, *payload, true),
             b"F" => events.merge(*head, *rwbs, *payload, false),
             b"R" => events.requeue(*head, *rwbs, *payload),
-            // Where a split cuts is in no column.
+            // No column says where a split (`X`) cuts.
             b"A" | b"B" | b"G" | b"I" | b"P" | b"S" | b"T" | b"U" | b"UT" | b"W" | b"X" | b"m" => {}
             other => return Err(invalid("action", other, "one of A B C D F G I M P Q R S T U UT W X m")),
         }

@@ -4,10 +4,9 @@
 
 use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
 use crate::fields::extent;
-use crate::format::spec::Input;
-use crate::metadata::{Names, TraceMetadata};
-use crate::reader::Records;
-use crate::source::{Progress, Source};
+use crate::format::spec::{FormatInput, Records};
+use crate::metadata::{StoredMetadata, TraceMetadata};
+use crate::source::{ByteSource, ReadProgress};
 use crate::{TraceError, TraceRecord};
 use bytes::Bytes;
 use iopilot_block::{Flags, InputError, IoPriority, Nanos, Op, ProcessId};
@@ -47,11 +46,11 @@ const COLUMNS: [(&str, bool); COUNT] = [
 const OP: usize = 3;
 
 /// Starts to read a file by random access, or a stream that is read into memory first.
-pub(super) fn open(input: Input<'_>) -> Result<Box<dyn Records>, TraceError> {
+pub(super) fn open(input: FormatInput<'_>) -> Result<Box<dyn Records>, TraceError> {
     let (reader, names) = match input.path {
         Some(path) => {
-            // What was read to recognise the format is read again.
-            *input.progress = Progress::default();
+            // The bytes that were read to recognise the format are read again.
+            *input.progress = ReadProgress::default();
             Reader::open(path, input.progress)?
         }
         None => Reader::from_stream(input.source, input.progress)?,
@@ -73,7 +72,7 @@ struct Reader {
     batch: Batch,
     /// The row that was read last, counted from 1.
     row: u64,
-    progress: Progress,
+    progress: ReadProgress,
 }
 
 /// Decoded rows.
@@ -92,7 +91,7 @@ fn corrupt(name: &str, e: &ParquetError) -> TraceError {
 }
 
 /// The result of `f`, or an error where it panics: the parquet crate checks some lengths of a damaged file by assertion
-/// only. What panicked is not used again, for the trace ends at its first error.
+/// only. A reader that panicked is not used again, as the trace ends at its first error.
 fn unpanicked<T>(f: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     std::panic::catch_unwind(AssertUnwindSafe(f))
         .unwrap_or_else(|_| Err(ParquetError::General("damaged data".to_owned())))
@@ -115,7 +114,7 @@ fn check(file: &dyn FileReader, length: u64) -> Result<(), InputError> {
 }
 
 impl Reader {
-    fn open(path: &Path, progress: &mut Progress) -> Result<(Self, Names), TraceError> {
+    fn open(path: &Path, progress: &mut ReadProgress) -> Result<(Self, StoredMetadata), TraceError> {
         let file = File::open(path).map_err(|e| TraceError::io(path, e))?;
         progress.add_total(file.metadata().map_err(|e| TraceError::io(path, e))?.len());
         let name = path.display().to_string();
@@ -124,7 +123,7 @@ impl Reader {
         Self::new(name, Box::new(file), length, progress)
     }
 
-    fn from_stream(mut source: Source, progress: &Progress) -> Result<(Self, Names), TraceError> {
+    fn from_stream(mut source: ByteSource, progress: &ReadProgress) -> Result<(Self, StoredMetadata), TraceError> {
         let mut bytes = Vec::new();
         source.bytes.read_to_end(&mut bytes).map_err(|e| TraceError::io(&source.name, e))?;
         let length = bytes.len() as u64;
@@ -137,8 +136,8 @@ impl Reader {
         name: String,
         file: Box<dyn FileReader + Send>,
         length: u64,
-        progress: &Progress,
-    ) -> Result<(Self, Names), TraceError> {
+        progress: &ReadProgress,
+    ) -> Result<(Self, StoredMetadata), TraceError> {
         check(file.as_ref(), length).map_err(|e| e.in_file(&name))?;
         let names = names(&name, file.as_ref())?;
         let mut columns = [None; COUNT];
@@ -335,8 +334,8 @@ fn decode_ops(reader: &mut ColumnReader, rows: usize, out: &mut Vec<Op>) -> Deco
 }
 
 /// The names in the file's metadata; a file of another tool has none.
-fn names(name: &str, file: &dyn FileReader) -> Result<Names, TraceError> {
-    let mut names = Names::default();
+fn names(name: &str, file: &dyn FileReader) -> Result<StoredMetadata, TraceError> {
+    let mut names = StoredMetadata::default();
     let metadata = file.metadata().file_metadata().key_value_metadata();
     for entry in metadata.into_iter().flatten() {
         let value = entry.value.as_deref().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Writing Parquet through the column API, one row group at a time.
 
 use super::{DEVICES_KEY, PROCESSES_KEY, SYSTEM_KEY, VERSION, VERSION_KEY};
-use crate::metadata::Names;
-use crate::writer::RecordWriter;
+use crate::format::spec::RecordWriter;
+use crate::metadata::StoredMetadata;
 use crate::{TraceError, TraceRecord};
 use iopilot_block::{IoPriority, Nanos, ProcessId};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -40,7 +40,7 @@ const SCHEMA: &str = "message iopilot_trace {
     OPTIONAL INT32 merged (INTEGER(8,false));
 }";
 
-/// Begins a file, which is never packed: its columns are.
+/// Begins a file. The columns are compressed, not the file.
 pub(super) fn create(path: &Path, file: BufWriter<File>) -> std::result::Result<Box<dyn RecordWriter>, TraceError> {
     match Writer::new(file) {
         Ok(writer) => Ok(Box::new(writer)),
@@ -68,8 +68,8 @@ impl Writer {
         Ok(Self { file, rows: Vec::with_capacity(ROWS) })
     }
 
-    /// Writes the rest and the names, and hands back what was written to.
-    fn close(mut self, names: &Names) -> Result<BufWriter<File>> {
+    /// Writes the rest and the names, and returns the file.
+    fn close(mut self, names: &StoredMetadata) -> Result<BufWriter<File>> {
         self.flush()?;
         let json = |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
         let mut entries = vec![
@@ -121,17 +121,17 @@ impl Writer {
 }
 
 impl RecordWriter for Writer {
-    fn write(&mut self, record: &TraceRecord, _: &Names) -> io::Result<()> {
+    fn write(&mut self, record: &TraceRecord, _: &StoredMetadata) -> io::Result<()> {
         self.rows.push(record.clone());
         if self.rows.len() == ROWS { self.flush().map_err(io_error) } else { Ok(()) }
     }
 
-    fn finish(self: Box<Self>, names: &Names) -> io::Result<BufWriter<File>> {
+    fn finish(self: Box<Self>, names: &StoredMetadata) -> io::Result<BufWriter<File>> {
         self.close(names).map_err(io_error)
     }
 }
 
-/// What the system reported, where that is the reason.
+/// The operating system's error, if that is the cause.
 fn io_error(e: ParquetError) -> io::Error {
     match e {
         ParquetError::External(e) => e.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),

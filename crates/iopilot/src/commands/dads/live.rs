@@ -1,8 +1,8 @@
 //! `iopilot dads run`: the autopilot on live disks.
 
-use super::settings::{Flown, Settings, interval};
-use super::{Context, session, tui};
-use crate::args::{DadsRun, Fit, MachineArgs};
+use super::settings::{AutopilotSettings, Settings, interval};
+use super::{CommandContext, session, tui};
+use crate::args::{DadsRunArgs, FitArg, MachineArgs};
 use iopilot_dads::{DecisionReason, parse_candidates};
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
 use iopilot_live::{BlockQueue, DiskIdentity};
@@ -18,14 +18,14 @@ use std::time::Duration;
 /// The interval where none is given, in seconds (GF 4.4.1).
 const INTERVAL: f64 = 5.0;
 
-/// The time between two looks at the status. It is long, so that an idle daemon costs nothing.
+/// The polling period of the status. It is long, so that an idle daemon costs nothing.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Requests of a trial, at least: a live disk's windows are short.
+/// The least number of requests in a trial: a live disk's windows are short.
 const TRIAL_REQUESTS: u64 = 8000;
 
-/// Flies until a signal. Prints to standard error as things happen.
-pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
+/// Runs the autopilot until a signal arrives. Prints events on standard error.
+pub(super) fn run(args: &DadsRunArgs, context: &CommandContext) -> anyhow::Result<String> {
     let settings = Settings::of(args)?;
     session::check_writable_log("--audit", settings.audit.as_ref())?;
     let runtime = &args.runtime.runtime_dir;
@@ -54,7 +54,12 @@ pub(super) fn run(args: &DadsRun, context: &Context) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> anyhow::Result<FlightOptions> {
+fn flight(
+    device: &Path,
+    flown: &AutopilotSettings,
+    runtime: &Path,
+    context: &CommandContext,
+) -> anyhow::Result<FlightOptions> {
     let queue = BlockQueue::open(device)?;
     let seconds = interval("interval", flown.interval.unwrap_or(INTERVAL))?;
     let default = flown.default.as_deref().map(SchedulerSpec::parse).transpose()?;
@@ -67,7 +72,7 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
         device: device.to_owned(),
         model,
         run,
-        wrap: flown.fit == Some(Fit::Wrap),
+        wrap: flown.fit == Some(FitArg::Wrap),
         candidates,
         default,
         interval: Duration::from_nanos(seconds.0),
@@ -82,9 +87,13 @@ fn flight(device: &Path, flown: &Flown, runtime: &Path, context: &Context) -> an
     })
 }
 
-/// The model that stands for the disk of `queue`, and the kernel's settings of its block layer.
-fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result<(Model, RunConfig)> {
-    let (model, mut run) = match (&flown.disk, &flown.machine) {
+/// The model of the disk behind `queue`, and the kernel's settings of its block layer.
+fn model(
+    queue: &BlockQueue,
+    flown: &AutopilotSettings,
+    context: &CommandContext,
+) -> anyhow::Result<(Model, RunConfig)> {
+    let (model, mut run) = match (&flown.model, &flown.machine) {
         (None, None) => {
             let own = || DiskIdentity::of(queue).map(|identity| identity.state_file());
             let state = flown.learned.clone().map_or_else(own, Ok)?;
@@ -102,22 +111,23 @@ fn model(queue: &BlockQueue, flown: &Flown, context: &Context) -> anyhow::Result
     Ok((model, run))
 }
 
-/// Completes `block` with the kernel's settings for the disk of `queue`; `depth` is what the user says of it.
+/// Completes `block` with the kernel's settings for the disk of `queue`; `depth` is the queue depth that the user gave.
 fn settings_of_kernel(queue: &BlockQueue, block: &mut BlockConfig, depth: Option<u32>) -> anyhow::Result<()> {
     let kernel = |attribute: &str| queue.read(attribute).ok().and_then(|text| text.parse::<u32>().ok());
     block.max_sectors_kb = block.max_sectors_kb.or_else(|| kernel("max_sectors_kb"));
     let requests = kernel("nr_requests");
     let set_tags = kernel("../mq/0/nr_tags");
-    // Under `none` the queue has the driver's tags. They may be fewer than those of the tag set, which stay what they were.
+    // Under `none` the queue has the driver's tags. They may be fewer than the tags of the tag set, whose number does
+    // not change.
     let tags = match queue.scheduler()? == NO_SCHEDULER {
         true => requests,
         false => None,
     };
-    // Else twice the tags of the set, up to a limit: what the kernel gives a scheduler (`blk_mq_init_sched`).
+    // A scheduler gets twice the tags of the set, up to a limit (`blk_mq_init_sched`).
     let by_scheduler = if tags.is_some() { set_tags.map(|set| 2 * set.min(KERNEL_TAGS)) } else { requests };
     block.nr_requests = block.nr_requests.or(by_scheduler);
     block.queue_depth = depth.or(block.queue_depth).or_else(|| kernel("../device/queue_depth")).or(tags);
-    // A SCSI adapter may have more tags than the disk takes; other drivers have as many.
+    // A SCSI adapter may have more tags than the disk takes requests. With other drivers both are equal.
     let adapter = kernel("../device/queue_depth").is_some();
     block.host_tags = block.host_tags.or(tags).or_else(|| block.queue_depth.filter(|_| !adapter)).or(set_tags);
     Ok(())
@@ -126,10 +136,10 @@ fn settings_of_kernel(queue: &BlockQueue, block: &mut BlockConfig, depth: Option
 /// `BLKDEV_DEFAULT_RQ`
 const KERNEL_TAGS: u32 = 128;
 
-/// At so many checks in a row a model that is off keeps the autopilot from acting before its user is told.
+/// The user is told after this many checks in a row at which the model's error kept the autopilot from acting.
 const MODEL_OFF: u32 = 3;
 
-/// Prints what is new of each disk.
+/// Prints what has changed on each disk.
 #[derive(Default)]
 struct FlightLog {
     disks: BTreeMap<String, Printed>,
@@ -143,14 +153,14 @@ struct Printed {
     phase: Phase,
     /// Whether the last interval had no check, and its reason was printed.
     skipping: bool,
-    /// At how many checks in a row the model was off.
+    /// Checks in a row at which the model's error was too large.
     model_off: u32,
 }
 
 impl FlightLog {
-    /// Prints the disk's start, each check that acts, why the autopilot cannot act, and the changes of phase that a user
-    /// should know.
-    fn update(&mut self, disk: &DiskStatus, context: &Context) {
+    /// Prints the disk's start, each check that acts, why the autopilot cannot act, and the phase changes that matter
+    /// to a user.
+    fn update(&mut self, disk: &DiskStatus, context: &CommandContext) {
         let name = &disk.device;
         let known = self.disks.entry(name.clone()).or_insert_with(|| {
             let mode = if disk.dry_run { "dry run: nothing will be changed" } else { "flying" };
@@ -178,8 +188,8 @@ impl FlightLog {
                 if matches!(check.reason, DecisionReason::ModelOff { .. }) { known.model_off + 1 } else { 0 };
             if known.model_off == MODEL_OFF {
                 context.note(format_args!(
-                    "{name}: nothing is changed, as the model is not like the disk ({} %): name another with --disk, leave \
-                     --disk out so that one is learned, or allow more with --max-error",
+                    "{name}: nothing is changed, as the model is not like the disk ({} %): name another with --model, \
+                     leave --model out so that one is learned, or allow more with --max-error",
                     check.model_error_percent.map_or("?".to_owned(), |off| format!("{off:.0}"))
                 ));
             }
@@ -187,7 +197,7 @@ impl FlightLog {
         if disk.phase != known.phase {
             match disk.phase {
                 Phase::StandingBy => context.note(format_args!(
-                    "{name}: somebody put {} in place, which is no candidate: standing by until a candidate is back",
+                    "{name}: another program set {}, which is no candidate: standing by until a candidate is set again",
                     disk.scheduler
                 )),
                 Phase::Ended => match &disk.error {

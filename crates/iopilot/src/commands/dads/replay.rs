@@ -1,8 +1,8 @@
 //! `iopilot dads replay`: the autopilot on a simulated disk.
 
 use super::settings::interval;
-use super::{Context, session};
-use crate::args::DadsReplay;
+use super::{CommandContext, session};
+use crate::args::DadsReplayArgs;
 use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, wrap};
 use crate::report;
@@ -35,8 +35,8 @@ struct Report<'a> {
     comparison: &'a Comparison,
 }
 
-/// Runs the command; the text to print.
-pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--report", args.output.report.as_ref())?;
     session::check_writable("--audit", args.audit.as_ref())?;
     let mut machine = session::machine(&args.machine, context)?;
@@ -82,7 +82,7 @@ pub(super) fn run(args: &DadsReplay, context: &Context) -> anyhow::Result<String
     Ok(text(&flight, &all, context.terminal))
 }
 
-fn plan(args: &DadsReplay, host: &iopilot_sim::CpuOverheads) -> Result<FlightPlan, InputError> {
+fn plan(args: &DadsReplayArgs, host: &iopilot_sim::CpuOverheads) -> Result<FlightPlan, InputError> {
     let candidates = parse_candidates(&args.candidates)?;
     let place = |option: &str, name: &Option<String>| -> Result<Option<usize>, InputError> {
         let Some(name) = name else { return Ok(None) };

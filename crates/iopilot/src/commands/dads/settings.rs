@@ -1,6 +1,6 @@
 //! The settings of `iopilot dads run`, from its file and its options.
 
-use crate::args::{DadsRun, Fit, Policy};
+use crate::args::{DadsRunArgs, FitArg, PolicyArg};
 use iopilot_block::{InputError, Nanos, parse_toml};
 use iopilot_dads::Rule;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The longest interval, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
 
-/// The largest error of a model that may change a live disk's scheduler, as a share.
+/// The largest model error, as a share, at which the autopilot may change a live disk's scheduler.
 const LIVE_MAX_ERROR: f64 = 0.5;
 
 /// The interval of `seconds` that `field` sets.
@@ -27,7 +27,7 @@ struct File {
     audit: Option<PathBuf>,
     metrics: Option<String>,
     #[serde(rename = "default-settings")]
-    general: Flown,
+    general: AutopilotSettings,
     disk: Vec<OneDisk>,
 }
 
@@ -37,23 +37,24 @@ struct File {
 struct OneDisk {
     device: PathBuf,
     #[serde(default)]
-    settings: Flown,
+    settings: AutopilotSettings,
 }
 
-/// How a disk is flown. What is not set here comes from the next level of settings.
+/// The autopilot's settings for a disk. A setting that is missing here comes from the next level.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Flown {
-    pub(super) disk: Option<String>,
+pub(super) struct AutopilotSettings {
+    #[serde(alias = "disk")]
+    pub(super) model: Option<String>,
     pub(super) machine: Option<PathBuf>,
     pub(super) learned: Option<PathBuf>,
     pub(super) depth: Option<u32>,
-    pub(super) fit: Option<Fit>,
+    pub(super) fit: Option<FitArg>,
     pub(super) candidates: Option<Vec<String>>,
     pub(super) default: Option<String>,
     pub(super) interval: Option<f64>,
     pub(super) objective: Option<String>,
-    pub(super) policy: Option<Policy>,
+    pub(super) policy: Option<PolicyArg>,
     pub(super) max_error: Option<u32>,
     pub(super) revert: Option<bool>,
     pub(super) renew: Option<bool>,
@@ -62,16 +63,16 @@ pub(super) struct Flown {
     pub(super) backend: Option<String>,
 }
 
-impl Flown {
-    /// These settings; where one is not set, that of `other`.
+impl AutopilotSettings {
+    /// These settings, completed with those of `other`.
     fn or(self, other: &Self) -> Self {
-        // Any of the three names the model, so they are taken together.
-        let (disk, machine, learned) = match (&self.disk, &self.machine, &self.learned) {
-            (None, None, None) => (other.disk.clone(), other.machine.clone(), other.learned.clone()),
-            _ => (self.disk, self.machine, self.learned),
+        // Each of the three selects the model, so they are taken together.
+        let (model, machine, learned) = match (&self.model, &self.machine, &self.learned) {
+            (None, None, None) => (other.model.clone(), other.machine.clone(), other.learned.clone()),
+            _ => (self.model, self.machine, self.learned),
         };
         Self {
-            disk,
+            model,
             machine,
             learned,
             depth: self.depth.or(other.depth),
@@ -91,10 +92,11 @@ impl Flown {
     }
 }
 
-impl Flown {
-    /// When to change. By default, only while the model's error is within [`LIVE_MAX_ERROR`].
+impl AutopilotSettings {
+    /// The rule for changing schedulers. By default, a change is made only while the model's error is within
+    /// [`LIVE_MAX_ERROR`].
     pub(super) fn rule(&self) -> Rule {
-        let rule = self.policy.unwrap_or(Policy::Thesis).rule();
+        let rule = self.policy.unwrap_or(PolicyArg::Thesis).rule();
         let max_error = match self.max_error {
             Some(0) => None,
             Some(percent) => Some(f64::from(percent) / 100.0),
@@ -107,18 +109,18 @@ impl Flown {
 /// The settings of a daemon.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) disks: Vec<(PathBuf, Flown)>,
+    pub(super) disks: Vec<(PathBuf, AutopilotSettings)>,
     pub(super) audit: Option<PathBuf>,
     pub(super) metrics: Option<String>,
 }
 
 impl Settings {
     /// Reads the options, and the file that they name.
-    pub(super) fn of(args: &DadsRun) -> anyhow::Result<Self> {
+    pub(super) fn of(args: &DadsRunArgs) -> anyhow::Result<Self> {
         let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let given = |flag: bool| flag.then_some(true);
-        let options = Flown {
-            disk: args.disk.clone(),
+        let options = AutopilotSettings {
+            model: args.model.clone(),
             machine: args.machine.clone(),
             learned: args.learned.clone(),
             depth: args.depth,
@@ -168,7 +170,7 @@ fn read(path: &Path) -> anyhow::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command, Dads};
+    use crate::args::{Cli, CliCommand, DadsCommand};
     use clap::Parser;
 
     fn settings(file: Option<&str>, options: &str) -> anyhow::Result<Settings> {
@@ -181,12 +183,12 @@ mod tests {
             words.extend(["--config".to_owned(), path.display().to_string()]);
         }
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Dads(Dads::Run(args)) => Settings::of(&args),
+            CliCommand::Dads(DadsCommand::Run(args)) => Settings::of(&args),
             other => panic!("{other:?}"),
         }
     }
 
-    const FILE: &str = "audit = \"a.jsonl\"\n\n[default-settings]\ndisk = \"hd-500-16\"\ninterval = 2.0\n\n[[disk]]\n\
+    const FILE: &str = "audit = \"a.jsonl\"\n\n[default-settings]\nmodel = \"hd-500-16\"\ninterval = 2.0\n\n[[disk]]\n\
                         device = \"/dev/sda\"\n\n[[disk]]\ndevice = \"/dev/sdb\"\nsettings = { interval = 1.0, \
                         machine = \"m.toml\", dry_run = true }\n";
 
@@ -196,12 +198,18 @@ mod tests {
         let [(a, sda), (b, sdb)] = &s.disks[..] else { panic!("{s:?}") };
         assert_eq!((a.as_path(), b.as_path()), (Path::new("/dev/sda"), Path::new("/dev/sdb")));
         assert_eq!((sda.interval, sdb.interval), (Some(2.0), Some(1.0)));
-        assert_eq!((sda.disk.as_deref(), sdb.disk.as_deref()), (Some("hd-500-16"), None));
+        assert_eq!((sda.model.as_deref(), sdb.model.as_deref()), (Some("hd-500-16"), None));
         assert_eq!((sda.dry_run, sdb.dry_run), (None, Some(true)));
         assert_eq!(sdb.objective.as_deref(), Some("p99"));
         let s = settings(Some(FILE), "/dev/sdb --interval 7").unwrap();
         assert_eq!(s.disks.len(), 1);
         assert_eq!((s.disks[0].1.interval, s.disks[0].1.machine.as_deref()), (Some(7.0), Some(Path::new("m.toml"))));
+    }
+
+    #[test]
+    fn a_file_may_call_the_model_disk() {
+        let s = settings(Some("[[disk]]\ndevice = \"/dev/sda\"\nsettings = { disk = \"hd-500-16\" }\n"), "").unwrap();
+        assert_eq!(s.disks[0].1.model.as_deref(), Some("hd-500-16"));
     }
 
     #[test]

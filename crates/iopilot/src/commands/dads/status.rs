@@ -1,7 +1,7 @@
 //! `iopilot dads status`, `explain` and `restore`.
 
-use super::Context;
-use crate::args::{DadsExplain, DadsRestore, DadsStatus};
+use super::CommandContext;
+use crate::args::{DadsExplainArgs, DadsRestoreArgs, DadsStatusArgs};
 use crate::render::{self, wrap};
 use iopilot_block::InputError;
 use iopilot_live::dads::{CheckSummary, DiskStatus, Phase, Recovery, ask, recover};
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Shows what a running daemon does.
-pub(super) fn run(args: &DadsStatus, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &DadsStatusArgs, context: &CommandContext) -> anyhow::Result<String> {
     let status = ask(&args.runtime.runtime_dir)?;
     if args.json {
         return render::json(&status);
@@ -64,7 +64,7 @@ fn over_time(history: &[CheckSummary], width: usize) -> String {
     let (latency, longest) = bars(&|check| check.latency_ms);
     let began = format!("-{:.0} s", last.at_s - first.at_s);
     let gap = shown.len().saturating_sub(began.chars().count() + "now".len());
-    // A short past has no room for both ends of the axis.
+    // The axis of a short history has no room for both labels.
     let axis = if gap > 0 { format!("{began}{}now", " ".repeat(gap)) } else { format!("{began} to now") };
     let line = |label: &str, text: &str| fit(format!("{label:<LABEL$}{text}").trim_end(), width) + "\n";
     let scale = format!("{:.0} IOPS and {} ms at most", most, plain(longest));
@@ -90,7 +90,7 @@ pub(super) fn doing(disk: &DiskStatus) -> &'static str {
 }
 
 /// The last decision on each disk.
-pub(super) fn explain(args: &DadsExplain, context: &Context) -> anyhow::Result<String> {
+pub(super) fn explain(args: &DadsExplainArgs, context: &CommandContext) -> anyhow::Result<String> {
     let status = ask(&args.runtime.runtime_dir)?;
     let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let wanted = args.device.as_deref().map(name);
@@ -99,7 +99,7 @@ pub(super) fn explain(args: &DadsExplain, context: &Context) -> anyhow::Result<S
     if disks.is_empty() {
         let flown = status.disks.iter().map(|d| d.device.as_str()).collect::<Vec<_>>().join(", ");
         let got = wanted.unwrap_or_default();
-        return Err(InputError::new("DEVICE", got, format!("a disk that is flown: {flown}")).into());
+        return Err(InputError::new("DEVICE", got, format!("a disk under the autopilot: {flown}")).into());
     }
     let mut out = String::new();
     for disk in disks {
@@ -120,7 +120,7 @@ fn words(disk: &DiskStatus, width: usize) -> String {
     let seconds = disk.interval_s;
     let _ = write!(
         text,
-        "At the last check, {:.0} s into the flight, {} requests had come in the {seconds} s before. ",
+        "The last check, at {:.0} s, saw {} requests of the {seconds} s before. ",
         check.at_s, check.requests
     );
     if check.tried < check.requests {
@@ -139,21 +139,22 @@ fn words(disk: &DiskStatus, width: usize) -> String {
     }
     match check.model_error_percent {
         Some(percent) => {
-            let _ =
-                write!(text, "What the model says of {} is {percent:+.1} % off what was measured. ", check.scheduler);
+            let _ = write!(text, "The prediction for {} is {percent:+.1} % off the measurement. ", check.scheduler);
         }
-        None => text.push_str("What was measured does not tell how far the model is off. "),
+        None => text.push_str("The error of the prediction could not be measured. "),
     }
     let _ = write!(text, "A change was estimated to take {:.0} ms. ", 1e3 * check.change_estimate_s);
     if let Some(change) = &disk.last_change {
         let _ = write!(text, "The last change was to {} at {:.0} s", change.decision, change.at_s);
         let _ = match (change.predicted_gain_percent, change.measured_gain_percent) {
-            (Some(promised), Some(saved)) => write!(text, ": it was to save {promised:.1} % and saved {saved:.1} %. "),
+            (Some(promised), Some(saved)) => {
+                write!(text, ": it promised to save {promised:.1} % and saved {saved:.1} %. ")
+            }
             (Some(promised), None) => {
-                write!(text, ": it was to save {promised:.1} %; what it saved is not known yet. ")
+                write!(text, ": it promised to save {promised:.1} %; the saving is not measured yet. ")
             }
             (None, _) => {
-                write!(text, ", which promised nothing: a change was taken back, or the default put in place. ")
+                write!(text, ", without a promise: it reverted a change, or returned to the default. ")
             }
         };
     }
@@ -163,20 +164,22 @@ fn words(disk: &DiskStatus, width: usize) -> String {
     wrap(text.trim_end(), width)
 }
 
-/// Puts back what a killed daemon changed.
-pub(super) fn restore(args: &DadsRestore, context: &Context) -> anyhow::Result<String> {
+/// Restores what a killed daemon changed.
+pub(super) fn restore(args: &DadsRestoreArgs, context: &CommandContext) -> anyhow::Result<String> {
     let done = recover(&args.runtime.runtime_dir)?;
     if done.is_empty() {
-        context.note("nothing is left to be put back");
+        context.note("nothing to restore");
     }
     Ok(done.iter().map(|recovery| recovered(recovery) + "\n").collect())
 }
 
-/// The line that says what was put back.
+/// The line that reports what was restored.
 pub(super) fn recovered(recovery: &Recovery) -> String {
     let device = recovery.device.display();
     match &recovery.scheduler {
-        Some(scheduler) => format!("{device}: a daemon that was killed had left its scheduler; {scheduler} is back"),
+        Some(scheduler) => {
+            format!("{device}: a daemon that was killed had left its scheduler; {scheduler} is restored")
+        }
         None => format!("{device}: a daemon that was killed had left its scheduler; the disk is gone"),
     }
 }

@@ -12,12 +12,12 @@ use ratatui::widgets::{Block, Gauge, Paragraph, Row, Sparkline, Table, Wrap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The time between two looks at the disks and the keyboard.
+/// The polling period of the disks and the keyboard.
 const PERIOD: Duration = Duration::from_millis(250);
 
-/// Shows the dashboard until the user leaves it, a signal comes or no disk is flown any more.
+/// Shows the dashboard until the user leaves it, a signal arrives or no disk is left.
 pub(super) fn show(daemon: &Daemon, stop: &AtomicBool) -> anyhow::Result<()> {
-    // Gives the terminal back also after a panic.
+    // Restores the terminal even after a panic.
     let mut terminal = ratatui::try_init()?;
     let mut chosen = 0;
     let result = (|| -> std::io::Result<()> {
@@ -41,7 +41,7 @@ pub(super) fn show(daemon: &Daemon, stop: &AtomicBool) -> anyhow::Result<()> {
     Ok(result?)
 }
 
-/// Narrower terminals get the panes one above the other.
+/// Narrower terminals stack the panes.
 const SIDE_BY_SIDE: u16 = 70;
 
 fn draw(frame: &mut Frame<'_>, disks: &[DiskStatus], chosen: usize) {
@@ -69,7 +69,7 @@ fn draw(frame: &mut Frame<'_>, disks: &[DiskStatus], chosen: usize) {
     frame.render_widget(Line::from(keys).dim(), help);
 }
 
-/// The columns of the overview, by what is most important: title, width, content.
+/// The columns of the overview, most important first: title, width, content.
 type Column = (&'static str, u16, fn(&DiskStatus) -> String);
 const COLUMNS: [Column; 10] = [
     ("disk", 7, |disk| disk.device.clone()),
@@ -132,7 +132,7 @@ fn draw_past(frame: &mut Frame<'_>, disk: &DiskStatus, area: Rect) {
     let [upper, lower] = Layout::vertical([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(area);
     let wide = usize::from(area.width.saturating_sub(2));
     let last = &disk.history[disk.history.len().saturating_sub(wide)..];
-    // In thousandths: a bar is a whole number.
+    // In thousandths, as a bar is a whole number.
     let thousandths = |value: &dyn Fn(&CheckSummary) -> f64| -> Vec<u64> {
         last.iter().map(|check| (value(check) * 1e3) as u64).collect()
     };

@@ -1,4 +1,4 @@
-//! How fast a solid-state drive takes random writes, from the first until nothing changes any more.
+//! A solid-state drive's rate of random writes, from the first write to the steady state.
 
 use anyhow::Context as _;
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
@@ -7,19 +7,19 @@ use iopilot_device::{Device, DeviceRequest};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Units that a drive may hold, more or less: the picture is of a drive with smaller and fewer blocks, which goes over
-/// the same cliff after the same share of its capacity.
+/// About the most units that the simulated drive holds. Larger drives are drawn as one with smaller and fewer blocks,
+/// whose rate drops after the same share of its capacity.
 const UNITS: u64 = 400_000;
 /// 4 KiB.
 const SECTORS: u32 = 8;
-/// The number of capacities that are written.
+/// How often the whole capacity is written.
 const OVERWRITES: u64 = 3;
 /// Requests in the drive: the depth at which Micron's sheets state random rates, or the drive's.
 const DEPTH: u32 = 256;
 /// Points of the curve.
 const POINTS: u64 = 120;
 
-/// What has been written, in capacities, and MB/s there: random 4 KiB writes to an empty drive, its queue full.
+/// Points of (capacities written, MB/s) for random 4 KiB writes to an empty drive with a full queue.
 pub(super) fn write_cliff(disk: &DiskSpec, ssd: &SsdSpec, seed: u64) -> anyhow::Result<Vec<(f64, f64)>> {
     let small = DiskSpec {
         device: DeviceSpec::Ssd(Box::new(scaled(ssd))),
@@ -66,7 +66,7 @@ fn scaled(ssd: &SsdSpec) -> SsdSpec {
         * u64::from(blocks)
         * u64::from(pages)
         * u64::from(n.page_kib * 2);
-    // What is open, erased or left empty in blocks must remain a small part of what is spare.
+    // Open, erased and partly empty blocks must remain a small part of the spare capacity.
     let spare = (1.0 - ssd.capacity_sectors as f64 / raw as f64).max(0.01);
     n.pages_per_block = shrink(pages, units, (4.0 / spare).ceil() as u32);
     let units = units * u64::from(n.pages_per_block) / u64::from(pages);
@@ -80,7 +80,7 @@ fn scaled(ssd: &SsdSpec) -> SsdSpec {
     small
 }
 
-/// `value`, as much smaller as `units` are more than [`UNITS`], but not below `least`.
+/// `value` divided by the ratio of `units` to [`UNITS`], but not below `least`.
 fn shrink(value: u32, units: u64, least: u32) -> u32 {
     let factor = units.div_ceil(UNITS).max(1);
     u64::from(value).div_ceil(factor).max(u64::from(least.min(value))) as u32

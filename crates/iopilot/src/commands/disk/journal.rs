@@ -1,7 +1,7 @@
-//! [`Journaled`]: a live disk whose training can be interrupted and resumed.
+//! [`JournaledDevice`]: a live disk whose training can be interrupted and resumed.
 //!
-//! A training follows from its seed and from the times that the disk answers with. So these times are all that has to be
-//! kept: a training that is resumed asks for the same requests again, and is answered from the journal as far as it goes.
+//! A training is determined by its seed and the disk's response times, so only these times are kept. A resumed training
+//! issues the same requests again, and the journal answers them as far as it reaches.
 
 use iopilot_block::{InputError, Lba, Nanos, Op, Sectors};
 use iopilot_device::TimedDevice;
@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Times that are written together: at most so many are lost where the process is killed.
+/// Times in a batch that is written at once. A killed process loses at most one batch.
 const TOGETHER: usize = 256;
 
 /// Why a training ended early.
@@ -22,30 +22,30 @@ pub(super) enum JournalError<E: std::error::Error> {
     /// The journal cannot be written.
     #[error("{path}: {error}")]
     Io { path: PathBuf, error: io::Error },
-    /// A signal came.
+    /// A signal arrived.
     #[error("interrupted; the same command goes on where it ended ({0})")]
     Interrupted(PathBuf),
 }
 
 /// The times of a training so far.
-pub(super) struct Journal {
+pub(super) struct TrainingJournal {
     path: PathBuf,
     file: File,
-    /// The bytes before them.
+    /// Bytes before the times.
     header: usize,
-    /// Those that are to be answered with, and how many were.
+    /// Times from an earlier run, and how many of them have been used as answers.
     known: Vec<u64>,
     answered: usize,
-    /// Those that are not written yet.
+    /// Times that are not written yet.
     new: Vec<u64>,
     signals: Signals,
 }
 
-impl Journal {
+impl TrainingJournal {
     /// Opens or begins the journal beside `output` for a training that `what` describes on one line.
     ///
     /// # Errors
-    /// Where it cannot be read or written, or is that of another training.
+    /// If it cannot be read or written, or belongs to another training.
     pub(super) fn open(output: &Path, what: &str) -> anyhow::Result<Self> {
         let mut name = output.as_os_str().to_owned();
         name.push(".part");
@@ -58,12 +58,12 @@ impl Journal {
         if first.is_empty() {
             file.write_all(format!("{what}\n").as_bytes())?;
         } else if first.trim_end() != what {
-            let expected = format!("`{what}`, or no such file: it is what is left of another training");
+            let expected = format!("`{what}`, or no such file: it belongs to another training");
             return Err(InputError::new("training", first.trim_end(), expected).in_file(path.display()).into());
         } else {
             let mut bytes = Vec::new();
             reader.read_to_end(&mut bytes)?;
-            // What was cut off while it was written does not count.
+            // A time that was cut short by a crash is ignored.
             known.extend(bytes.chunks_exact(8).map(|time| u64::from_le_bytes(time.try_into().unwrap_or_default())));
             file.set_len((first.len() + known.len() * 8) as u64)?;
         }
@@ -71,20 +71,20 @@ impl Journal {
         Ok(Self { path, file, header, known, answered: 0, new, signals: Signals::catch()? })
     }
 
-    /// How many times are known from before.
+    /// The number of times known from an earlier run.
     pub(super) fn known(&self) -> usize {
         self.known.len()
     }
 
-    /// The training is over.
+    /// Removes the journal of a finished training.
     ///
     /// # Errors
-    /// Where the journal cannot be removed.
+    /// If the journal cannot be removed.
     pub(super) fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
 
-    /// Forgets what was not answered with.
+    /// Drops the known times that have not been used as answers.
     fn forget_rest<E: std::error::Error>(&mut self) -> Result<(), JournalError<E>> {
         if self.answered < self.known.len() {
             self.known.truncate(self.answered);
@@ -112,19 +112,19 @@ impl Journal {
     }
 }
 
-/// A disk that is asked only for what its journal does not know.
-pub(super) struct Journaled<'a, D> {
+/// A disk that serves only the requests that its journal cannot answer.
+pub(super) struct JournaledDevice<'a, D> {
     pub(super) device: D,
-    pub(super) journal: &'a mut Journal,
+    pub(super) journal: &'a mut TrainingJournal,
 }
 
-impl<D> Journaled<'_, D> {
+impl<D> JournaledDevice<'_, D> {
     fn is_replaying(&self) -> bool {
         self.journal.answered < self.journal.known.len()
     }
 }
 
-impl<D: TimedDevice> TimedDevice for Journaled<'_, D> {
+impl<D: TimedDevice> TimedDevice for JournaledDevice<'_, D> {
     type Error = JournalError<D::Error>;
 
     fn capacity(&self) -> u64 {
@@ -147,7 +147,7 @@ impl<D: TimedDevice> TimedDevice for Journaled<'_, D> {
         in_flight: usize,
         ended: &mut Vec<Nanos>,
     ) -> Result<(), Self::Error> {
-        // They are one measurement: what is known of a part of them is dropped.
+        // The reads are one measurement: times of only a part of them are dropped.
         if self.journal.known.len() - self.journal.answered >= reads.len() {
             ended.clear();
             ended.extend((0..reads.len()).filter_map(|_| self.journal.next_known()));
@@ -177,11 +177,11 @@ mod tests {
     use iopilot_catalogue::{Catalogue, TableForm, Training};
     use iopilot_device::Synchronous;
 
-    /// Counts what it is asked.
+    /// Counts its requests.
     struct Counting<'a> {
         disk: Synchronous<iopilot_catalogue::AnyDevice>,
         asked: &'a mut u64,
-        /// It fails when it was asked so often.
+        /// Fails after this many requests.
         most: u64,
     }
 
@@ -214,11 +214,11 @@ mod tests {
         let output = folder.path().join("trained.toml");
         let training = Training { form: TableForm::Two, samples: 2, seed: 3 };
         let run = |most: u64| {
-            let mut journal = Journal::open(&output, "a training").unwrap();
+            let mut journal = TrainingJournal::open(&output, "a training").unwrap();
             let (known, mut asked) = (journal.known() as u64, 0);
             let disk = Synchronous::new(Catalogue::get("hp-c2247").unwrap().build().unwrap());
             let device = Counting { disk, asked: &mut asked, most };
-            let trained = training.run(&mut Journaled { device, journal: &mut journal }, || {});
+            let trained = training.run(&mut JournaledDevice { device, journal: &mut journal }, || {});
             if trained.is_ok() {
                 journal.remove().unwrap();
             }
@@ -227,7 +227,7 @@ mod tests {
         let (known, asked, whole) = run(1000);
         assert_eq!((known, asked, whole), (0, 1000, None));
         let (known, asked, whole) = run(u64::MAX);
-        // All but those that were not written together.
+        // All but the last, incomplete batch.
         assert_eq!(known, 1000 / TOGETHER as u64 * TOGETHER as u64);
         assert_eq!(whole, Some(known + asked));
         assert!(!folder.path().join("trained.toml.part").exists());
@@ -237,8 +237,8 @@ mod tests {
     fn what_is_left_of_another_training_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("trained.toml");
-        drop(Journal::open(&output, "one").unwrap());
-        let error = Journal::open(&output, "other").map(|_| ()).unwrap_err().to_string();
+        drop(TrainingJournal::open(&output, "one").unwrap());
+        let error = TrainingJournal::open(&output, "other").map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("trained.toml.part: training: got one, expected `other`, or no such file"), "{error}");
     }
 }

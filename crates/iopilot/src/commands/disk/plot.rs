@@ -1,7 +1,7 @@
-//! `iopilot disk plot`: what a model is, in pictures.
+//! `iopilot disk plot`: pictures of a model.
 
 use super::cliff::write_cliff;
-use crate::commands::Context;
+use crate::commands::CommandContext;
 use crate::commands::session::load_disk;
 use crate::report::pictures;
 use anyhow::Context as _;
@@ -19,8 +19,8 @@ const REQUESTS: u64 = 5_000;
 /// 8 KiB.
 const SECTORS: u64 = 16;
 
-/// Writes the pictures of `disk` into `folder`; the text to print.
-pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &Context) -> anyhow::Result<String> {
+/// Writes the pictures of `disk` into `folder`; returns the text to print.
+pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &CommandContext) -> anyhow::Result<String> {
     let spec = load_disk(disk, context)?;
     let device = spec.build()?;
     let name = &spec.name;
@@ -50,7 +50,7 @@ pub(super) fn run(disk: &str, folder: &Path, seed: u64, context: &Context) -> an
     Ok(out)
 }
 
-/// The moving parts, where the model has some.
+/// The mechanical parts, if the model has any.
 fn mechanics(device: &AnyDevice) -> Option<&Mechanics> {
     match device.model() {
         AnyDevice::Mechanical(disk) => Some(&disk.model().mechanics),

@@ -1,7 +1,7 @@
-//! `iopilot disk probe`: what a disk is, by the times of reads.
+//! `iopilot disk probe`: identifies a disk by the times of reads.
 
-use crate::args::DiskProbe;
-use crate::commands::Context;
+use crate::args::DiskProbeArgs;
+use crate::commands::CommandContext;
 use crate::commands::session::{self, load_disk};
 use crate::render::{self, Alignment, Table, number, wrap};
 use anyhow::Context as _;
@@ -71,17 +71,17 @@ struct SeekReport {
     uncertainty_ms: f64,
 }
 
-/// Runs the command; the text to print.
-pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(args: &DiskProbeArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", args.output.as_ref())?;
     let path = Path::new(&args.disk);
     if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
         let name = DiskIdentity::of(&BlockQueue::open(path)?)?.file_name();
         let limit = args.time_limit.unwrap_or(LONGEST);
-        // Each test reads other places, so that the cache holds nothing of them from the test before.
+        // Each test reads other addresses, so that the cache holds nothing from the previous test.
         let mut disk = TimedDisk::open(path, false, 0)?;
         if !disk.run_first() {
-            context.note("the kernel does not let this run before others: on a busy machine times scatter");
+            context.note("the kernel grants no real-time priority: on a busy machine times scatter");
         }
         if !disk.keep_awake() {
             context.note("the kernel does not let this keep the CPUs awake (/dev/cpu_dma_latency): times scatter");
@@ -95,11 +95,11 @@ pub(super) fn run(args: &DiskProbe, context: &Context) -> anyhow::Result<String>
 
 /// Probes `device`, and writes the file.
 fn probe<D: TimedDevice>(
-    args: &DiskProbe,
+    args: &DiskProbeArgs,
     name: &str,
     mut device: D,
     limit_s: Option<u32>,
-    context: &Context,
+    context: &CommandContext,
 ) -> anyhow::Result<String> {
     let probe = Probe {
         limit: Nanos::from_micros(args.hit_limit_us.into()),
@@ -161,7 +161,7 @@ fn report(found: &Probed) -> ProbeReport {
     }
 }
 
-fn text(report: &ProbeReport, name: &str, context: &Context) -> String {
+fn text(report: &ProbeReport, name: &str, context: &CommandContext) -> String {
     let reads = number::short_count(report.reads as f64);
     let minutes = number::plain(report.device_s / 60.0);
     let mut out = wrap(

@@ -1,8 +1,8 @@
-//! `iopilot disk train`: a disk as tables of times.
+//! `iopilot disk train`: turns a disk into tables of times.
 
-use super::journal::{Journal, Journaled};
-use crate::args::DiskTrain;
-use crate::commands::Context;
+use super::journal::{JournaledDevice, TrainingJournal};
+use crate::args::DiskTrainArgs;
+use crate::commands::CommandContext;
 use crate::commands::session::{self, load_disk};
 use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, number, wrap};
@@ -28,13 +28,13 @@ use std::path::Path;
 struct TrainingReport {
     requests: u64,
     device_s: f64,
-    /// Requests among which the disk chooses; 1 where it serves them as they come.
+    /// The length of the queue that the disk reorders; 1 for a disk that serves in order of arrival.
     queue_depth: usize,
     cache: Option<CacheReport>,
     tables: Vec<TableReport>,
 }
 
-/// The cache as it was found to be.
+/// The cache, as measured.
 #[derive(Serialize)]
 struct CacheReport {
     segments: u32,
@@ -53,7 +53,7 @@ struct TableReport {
     mean_us: f64,
 }
 
-/// The disk that is trained on, and what has to be known of it beforehand.
+/// The disk to train on, and what must be known of it in advance.
 struct Subject {
     name: String,
     model: String,
@@ -66,8 +66,8 @@ struct Subject {
     writes: bool,
 }
 
-/// Runs the command; the text to print.
-pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String> {
+/// Runs the command and returns the text to print.
+pub(super) fn run(args: &DiskTrainArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", Some(&args.output))?;
     let cache_kib = args.cache_kib.map(u64::from);
     let path = Path::new(&args.disk);
@@ -82,15 +82,15 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
             live: true,
             writes: args.destroy_data,
         };
-        // Before anything is noted.
+        // An error must come before the journal is begun.
         cache_to_find(args, &subject)?;
-        let mut journal = Journal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
+        let mut journal = TrainingJournal::open(&args.output, &training_line(args, &subject, disk.capacity()))?;
         if journal.known() > 0 {
             let known = number::short_count(journal.known() as f64);
-            context.note(format_args!("going on behind the {known} requests of a training that was interrupted"));
+            context.note(format_args!("resuming an interrupted training after {known} requests"));
         }
-        let text = train(args, &subject, Journaled { device: disk, journal: &mut journal }, context)?;
-        journal.remove().context("removing what a training that is interrupted would need")?;
+        let text = train(args, &subject, JournaledDevice { device: disk, journal: &mut journal }, context)?;
+        journal.remove().context("removing the journal of the training")?;
         return Ok(text);
     }
     if args.destroy_data {
@@ -110,8 +110,8 @@ pub(super) fn run(args: &DiskTrain, context: &Context) -> anyhow::Result<String>
 }
 
 /// All that the requests of a training depend on.
-fn training_line(args: &DiskTrain, subject: &Subject, capacity: u64) -> String {
-    let DiskTrain { form, samples, hit_limit_us, seed, .. } = args;
+fn training_line(args: &DiskTrainArgs, subject: &Subject, capacity: u64) -> String {
+    let DiskTrainArgs { form, samples, hit_limit_us, seed, .. } = args;
     let kib = subject.cache_kib.unwrap_or_default();
     let what = if subject.writes { "reads and writes" } else { "reads" };
     format!(
@@ -121,7 +121,7 @@ fn training_line(args: &DiskTrain, subject: &Subject, capacity: u64) -> String {
     )
 }
 
-/// Tells how far a long training is, where no bar does.
+/// Reports the progress of a long training where no bar is shown.
 struct Tenths {
     total: u64,
     done: Cell<u64>,
@@ -129,7 +129,7 @@ struct Tenths {
 }
 
 impl Tenths {
-    fn count(&self, context: &Context) {
+    fn count(&self, context: &CommandContext) {
         let before = self.done.get();
         self.done.set(before + 1);
         let tenths = |done: u64| 10 * done / self.total.max(1);
@@ -141,10 +141,10 @@ impl Tenths {
 
 /// Trains on `device`, and writes the file.
 fn train<D: TimedDevice>(
-    args: &DiskTrain,
+    args: &DiskTrainArgs,
     subject: &Subject,
     mut device: D,
-    context: &Context,
+    context: &CommandContext,
 ) -> anyhow::Result<String> {
     if device.capacity() > TableShape::LARGEST {
         let expected = format!("a disk of at most {} sectors", TableShape::LARGEST);
@@ -199,8 +199,8 @@ fn train<D: TimedDevice>(
     if args.json { render::json(&report) } else { Ok(text(&report, name, context)) }
 }
 
-/// The size of the disk's cache, which is looked for in steps of it, KiB; 0 for none.
-fn cache_to_find(args: &DiskTrain, subject: &Subject) -> Result<u64, InputError> {
+/// The nominal size of the disk's cache in KiB, which is the step of the search for the real size; 0 for no cache.
+fn cache_to_find(args: &DiskTrainArgs, subject: &Subject) -> Result<u64, InputError> {
     match subject.cache_kib {
         Some(kib) => Ok(kib),
         // An SSD counts as a disk without a cache: every read is a miss (GF 4.3.1).
@@ -214,7 +214,7 @@ fn cache_to_find(args: &DiskTrain, subject: &Subject) -> Result<u64, InputError>
 
 /// The tables to train, the cache that was found in the disk, and the cache to simulate.
 fn form<D: TimedDevice>(
-    args: &DiskTrain,
+    args: &DiskTrainArgs,
     subject: &Subject,
     device: &mut D,
 ) -> anyhow::Result<(TableForm, Option<ProbedCache>, SimulatedCacheModel)> {
@@ -276,7 +276,7 @@ fn report(trained: &Trained, queue_depth: usize, probed: Option<ProbedCache>) ->
     }
 }
 
-fn text(report: &TrainingReport, name: &str, context: &Context) -> String {
+fn text(report: &TrainingReport, name: &str, context: &CommandContext) -> String {
     let minutes = report.device_s / 60.0;
     let requests = number::short_count(report.requests as f64);
     let line = format!("{requests} requests, which took {name} {} minutes of its own time", number::plain(minutes));

@@ -12,12 +12,12 @@ use ratatui::widgets::{Block, Borders, Gauge, Paragraph, Sparkline};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// From one look at the cache to the next.
+/// The polling period of the cache.
 const PERIOD: Duration = Duration::from_secs(1);
-/// How many looks are remembered.
+/// Samples that are kept.
 const REMEMBERED: usize = 240;
 
-/// What happened between two looks.
+/// The change between two samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Second {
     reads: f64,
@@ -42,7 +42,7 @@ impl Second {
 /// Shows the dashboard until the user leaves it, or the disk is detached.
 pub(super) fn show(state: &Path, which: &str) -> anyhow::Result<()> {
     let (attachment, mut status) = redcap::status(state, which)?;
-    // Gives the terminal back also after a panic.
+    // Restores the terminal even after a panic.
     let mut terminal = ratatui::try_init()?;
     let mut past: Vec<Second> = Vec::new();
     let result = (|| -> anyhow::Result<()> {
@@ -69,16 +69,16 @@ pub(super) fn show(state: &Path, which: &str) -> anyhow::Result<()> {
     result
 }
 
-/// Where the values of [`status_lines`] begin, and those of [`check_text`].
+/// The columns at which the values of [`status_lines`] and of [`check_text`] begin.
 const FACTS: usize = 13;
 const CHECKS: usize = 9;
-/// Rows of decisions, and of those where there is no room for so many.
+/// Rows of decisions, and the fewer rows of a low terminal.
 const DECISIONS: usize = 4;
 const FEW_DECISIONS: usize = 2;
-/// Rows of the charts at least, and of the last line.
+/// The least rows of the charts, and the rows of the help line.
 const CHARTS: u16 = 6;
 const HELP: u16 = 1;
-/// A terminal of so many rows has a bar of the memory, too.
+/// A terminal of at least this many rows also has a memory bar.
 const HIGH: u16 = 36;
 
 fn draw(frame: &mut Frame<'_>, attachment: &RedcapAttachment, status: &RedcapStatus, past: &[Second]) {
@@ -123,7 +123,7 @@ fn decisions(status: &RedcapStatus, wide: usize, most: usize) -> Vec<Line<'stati
 
 /// A line in pieces of at most `wide` columns, cut between words. Those behind the first begin at column `indent`.
 fn wrapped(line: &str, wide: usize, indent: usize) -> Vec<String> {
-    // Where hardly anything fits, nothing is lined up.
+    // A very narrow terminal gets no indent.
     let indent = if wide > 2 * indent { indent } else { 0 };
     let mut lines = vec![String::new()];
     for word in line.split_inclusive(' ') {
@@ -157,7 +157,7 @@ fn draw_past(frame: &mut Frame<'_>, past: &[Second], area: Rect) {
         let axis = format!(" {} s, a bar a second ", shown.len());
         let fits = title.chars().count() + axis.chars().count() < usize::from(row.width);
         let block = if fits { block.title_top(Line::from(axis).right_aligned()) } else { block };
-        // In thousandths: a bar is a whole number.
+        // In thousandths, as a bar is a whole number.
         let data: Vec<u64> = shown.iter().map(|second| (value(second) * 1e3) as u64).collect();
         frame.render_widget(Sparkline::default().data(data).block(block.title_top(title)), row);
     }

@@ -1,13 +1,13 @@
 //! `iopilot trace convert`.
 
 use super::{format_to_write, read_options, tell_notes};
-use crate::args::Convert;
-use crate::commands::{Context, session};
+use crate::args::ConvertArgs;
+use crate::commands::{CommandContext, session};
 use iopilot_render::number::short_count;
 use iopilot_trace::{TraceReader, TraceWriter};
 
 /// Writes a trace in another format, a record at a time.
-pub(super) fn run(args: &Convert, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &ConvertArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("output", Some(&args.output))?;
     let options = read_options(args.format.as_ref(), &args.columns, args.device, args.order)?;
     let target = format_to_write(&args.output, args.to.as_ref())?;

@@ -1,15 +1,15 @@
 //! `iopilot trace record`.
 
 use super::format_to_write;
-use crate::args::Record;
-use crate::commands::{Context, session};
+use crate::args::RecordArgs;
+use crate::commands::{CommandContext, session};
 use crate::failure::CommandFailed;
 use iopilot_live::{RecordOptions, record};
 use iopilot_trace::{TraceError, TraceWriter};
 use std::ops::ControlFlow;
 
 /// Records a device to a file.
-pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &RecordArgs, context: &CommandContext) -> anyhow::Result<String> {
     session::check_writable("--output", Some(&args.output))?;
     let format = format_to_write(&args.output, args.to.as_ref())?;
     let mut options = RecordOptions::new(&args.device);
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
     let seconds = summary.elapsed.as_secs_f64();
     context.note(format_args!("{} requests in {seconds:.1} s written to {}", summary.requests, args.output.display()));
     if summary.requests == 0 {
-        context.note("nothing reached the device: what was read may have been cached, and what was written not synced");
+        context.note("no request reached the device: reads may have been cached, and writes not synced");
     }
     if summary.incomplete > 0 {
         context.note(format_args!("the completion of {} of them was not seen", summary.incomplete));
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Record, context: &Context) -> anyhow::Result<String> {
         context.note(format_args!("{lost} trace events were lost: record again with a larger --buffer-kb"));
     }
     match summary.exit_status {
-        // The command was ended with the recording, as the user wanted.
+        // The end of the recording ended the command, as the user wanted.
         Some(status) if status.code().is_none() && (summary.signal.is_some() || args.duration.is_some()) => {}
         Some(status) if !status.success() => {
             context.note(format_args!("the command ended with {status}"));

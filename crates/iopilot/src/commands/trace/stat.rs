@@ -1,12 +1,14 @@
 //! `iopilot trace stat`.
 
 use super::{read_options, tell_notes};
-use crate::args::Stat;
-use crate::commands::Context;
+use crate::args::StatArgs;
+use crate::commands::CommandContext;
 use crate::render::{self, Alignment, Table};
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain, short_count};
-use iopilot_trace::{Counts, Format, RecordedSystem, Spread, TraceReader, TraceStats, TraceSummary};
+use iopilot_trace::{
+    DistributionSummary, Format, RecordedSystem, RequestCounts, TraceReader, TraceStats, TraceSummary,
+};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -14,7 +16,7 @@ use std::fmt::Write;
 const ROWS: usize = 20;
 
 /// Reads a trace once, and describes it.
-pub(super) fn run(args: &Stat, context: &Context) -> anyhow::Result<String> {
+pub(super) fn run(args: &StatArgs, context: &CommandContext) -> anyhow::Result<String> {
     let options = read_options(args.format.as_ref(), &args.columns, args.device, args.order)?;
     let mut reader = TraceReader::open(&args.trace, &options)?;
     let mut stats = TraceStats::new();
@@ -76,7 +78,7 @@ fn text(s: &TraceSummary, format: Format, system: Option<&RecordedSystem>, termi
     let right = |title| (title, Alignment::Right);
     let mut spreads =
         Table::new(&[("", Alignment::Left), right("mean"), right("p50"), right("p95"), right("p99"), right("max")]);
-    let mut spread = |name: &str, v: &Spread| {
+    let mut spread = |name: &str, v: &DistributionSummary| {
         let cells = [v.mean, v.p50, v.p95, v.p99, v.max].map(|x| if x >= 1e5 { short_count(x) } else { plain(x) });
         spreads.row(std::iter::once(name.to_owned()).chain(cells).collect());
     };
@@ -103,7 +105,7 @@ fn text(s: &TraceSummary, format: Format, system: Option<&RecordedSystem>, termi
 }
 
 /// The table of processes or devices, the busiest first. Empty where there is only one.
-fn table(out: &mut String, title: &str, mut rows: Vec<(String, &Counts)>, terminal: Terminal) {
+fn table(out: &mut String, title: &str, mut rows: Vec<(String, &RequestCounts)>, terminal: Terminal) {
     if rows.len() < 2 {
         return;
     }
