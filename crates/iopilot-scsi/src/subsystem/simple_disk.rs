@@ -1,4 +1,4 @@
-//! [`SimpleDisk`]: a disk on a bus whose every access takes the same time (DiskSim's `simpledisk`).
+//! [`SimpleDisk`]: a disk on a bus whose accesses all take the same time (DiskSim's `simpledisk`).
 
 use crate::{BlockTimes, Message, MessageKind, Signal, Target};
 use iopilot_block::{EventQueue, Nanos, Op, RequestId, Scheduled};
@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 pub struct SimpleDiskModel {
     /// Size in 512-byte sectors.
     pub capacity: u64,
-    /// Commands it takes at once.
+    /// Commands it accepts at once.
     pub queue_depth: u32,
     /// From the arrival of a command to the first reaction.
     pub command_overhead: Nanos,
-    /// Every access to the medium.
+    /// The time of every access to the medium.
     pub access_time: Nanos,
-    /// What a 512-byte block costs between buffer and bus, ns.
+    /// The time of a 512-byte block between buffer and bus, ns.
     pub block_time: f64,
-    /// Before each message.
+    /// The delay before each message.
     pub message_latency: Nanos,
     /// Whether it keeps the bus during the access.
     pub never_disconnect: bool,
@@ -29,20 +29,20 @@ pub struct SimpleDiskModel {
 pub struct SimpleDisk {
     model: SimpleDiskModel,
     block_times: BlockTimes,
-    /// Waiting commands behind the one in hand.
+    /// Commands that wait behind the current one.
     queue: VecDeque<DeviceRequest>,
     current: Option<DeviceRequest>,
-    /// The command that it has the bus for.
+    /// The command for which it owns the bus.
     connected: Option<RequestId>,
-    /// Whether it has said that it gives the bus up, or is about to.
+    /// Whether it has released the bus, or is about to.
     leaving: bool,
     /// What to do with the bus once it is granted, in order.
     wanted: VecDeque<Speech>,
-    /// What happens by itself, in order of time: at most one command's reactions and one access.
+    /// Its own events, in order of time: at most one command's reactions and one access.
     agenda: EventQueue<Step>,
-    /// Whether it has asked for the bus and not got it yet.
+    /// Whether it has asked for the bus and is not yet granted it.
     arbitrating: bool,
-    /// Whether the medium has been accessed for the command in hand.
+    /// Whether the medium has been accessed for the current command.
     accessed: bool,
 }
 
@@ -91,7 +91,7 @@ impl SimpleDisk {
         self.agenda.push(now + delay, step);
     }
 
-    /// Says something as soon as it has the bus for it.
+    /// Sends a message as soon as it has the bus.
     fn say(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
         let speech = Speech { id, kind };
         if self.connected == Some(id) && !self.leaving {
@@ -128,7 +128,7 @@ impl SimpleDisk {
         self.say(request.id, kind, now, out);
     }
 
-    /// Makes `request` the one in hand; a read goes to the medium at once.
+    /// Makes `request` the current one; a read accesses the medium at once.
     fn begin(&mut self, request: DeviceRequest, now: Nanos) {
         self.current = Some(request);
         self.accessed = false;
@@ -201,7 +201,7 @@ impl Target for SimpleDisk {
             MessageKind::Ready | MessageKind::Reconnect => {
                 let Some(request) = self.current.filter(|r| r.id == message.id) else { return };
                 match (request.op, message.kind) {
-                    // It holds on to the bus; data move when the access is over.
+                    // It keeps the bus; data move when the access ends.
                     (Op::Read, MessageKind::Ready) => {}
                     (Op::Read, _) => self.transfer(now),
                     _ if self.accessed => self.say(request.id, MessageKind::Complete, now, out),
