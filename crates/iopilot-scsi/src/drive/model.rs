@@ -49,7 +49,7 @@ pub struct DriveBufferModel {
     /// A disconnected write reconnects for more data when at most this part is still to be written, 0 to 1 ("Low
     /// (write) water mark").
     pub low_water: f64,
-    /// A disconnected read comes back when this part can be sent, 0 to 1 ("High (read) water mark").
+    /// A disconnected read reconnects when this part can be sent, 0 to 1 ("High (read) water mark").
     pub high_water: f64,
     /// The marks are fractions of the request, as far as it fits a segment; otherwise of the segment ("Set watermark
     /// by reqsize").

@@ -37,7 +37,7 @@ pub struct SimpleDisk {
     /// Whether it has released the bus, or is about to.
     leaving: bool,
     /// What to do with the bus once it is granted, in order.
-    wanted: VecDeque<Speech>,
+    wanted: VecDeque<PendingMessage>,
     /// Its own events, in order of time: at most one command's reactions and one access.
     agenda: EventQueue<Step>,
     /// Whether it has asked for the bus and is not yet granted it.
@@ -47,7 +47,7 @@ pub struct SimpleDisk {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Speech {
+struct PendingMessage {
     id: RequestId,
     kind: MessageKind,
 }
@@ -56,8 +56,8 @@ struct Speech {
 enum Step {
     /// The overhead of a command has passed.
     Arrived(DeviceRequest),
-    /// The message's latency has passed.
-    Said(Speech),
+    /// The latency of a message has passed.
+    Sent(PendingMessage),
     /// The medium has been accessed.
     Accessed,
     /// The data have moved.
@@ -92,8 +92,8 @@ impl SimpleDisk {
     }
 
     /// Sends a message as soon as it has the bus.
-    fn say(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
-        let speech = Speech { id, kind };
+    fn send(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
+        let message = PendingMessage { id, kind };
         if self.connected == Some(id) && !self.leaving {
             self.speak(speech, now);
         } else {
@@ -102,9 +102,9 @@ impl SimpleDisk {
         }
     }
 
-    fn speak(&mut self, speech: Speech, now: Nanos) {
+    fn speak(&mut self, speech: PendingMessage, now: Nanos) {
         self.leaving = matches!(speech.kind, MessageKind::Disconnect | MessageKind::Complete);
-        self.after(now, self.model.message_latency, Step::Said(speech));
+        self.after(now, self.model.message_latency, Step::Sent(speech));
     }
 
     fn arbitrate(&mut self, out: &mut Vec<Signal>) {
@@ -117,7 +117,7 @@ impl SimpleDisk {
     fn arrived(&mut self, request: DeviceRequest, now: Nanos, out: &mut Vec<Signal>) {
         if self.current.is_some() {
             self.queue.push_back(request);
-            self.say(request.id, MessageKind::Disconnect, now, out);
+            self.send(request.id, MessageKind::Disconnect, now, out);
             return;
         }
         self.begin(request, now);
@@ -125,7 +125,7 @@ impl SimpleDisk {
             Op::Read if !self.model.never_disconnect => MessageKind::Disconnect,
             _ => MessageKind::Ready,
         };
-        self.say(request.id, kind, now, out);
+        self.send(request.id, kind, now, out);
     }
 
     /// Makes `request` the current one; a read accesses the medium at once.
@@ -147,23 +147,23 @@ impl SimpleDisk {
     fn step(&mut self, step: Step, now: Nanos, out: &mut Vec<Signal>) {
         match step {
             Step::Arrived(request) => self.arrived(request, now, out),
-            Step::Said(Speech { id, kind }) => out.push(Signal::Message(Message { id, kind })),
+            Step::Sent(PendingMessage { id, kind }) => out.push(Signal::Message(Message { id, kind })),
             Step::Accessed => {
                 let Some(request) = self.current else { return };
                 self.accessed = true;
                 match (self.model.never_disconnect, request.op) {
                     (true, Op::Read) => self.transfer(now),
-                    (true, _) => self.say(request.id, MessageKind::Complete, now, out),
-                    (false, _) => self.say(request.id, MessageKind::Reconnect, now, out),
+                    (true, _) => self.send(request.id, MessageKind::Complete, now, out),
+                    (false, _) => self.send(request.id, MessageKind::Reconnect, now, out),
                 }
             }
             Step::Transferred => {
                 let Some(request) = self.current else { return };
                 if request.op == Op::Read {
-                    self.say(request.id, MessageKind::Complete, now, out);
+                    self.send(request.id, MessageKind::Complete, now, out);
                 } else {
                     if !self.model.never_disconnect {
-                        self.say(request.id, MessageKind::Disconnect, now, out);
+                        self.send(request.id, MessageKind::Disconnect, now, out);
                     }
                     self.after(now, self.model.access_time, Step::Accessed);
                 }
@@ -204,7 +204,7 @@ impl Target for SimpleDisk {
                     // It keeps the bus; data move when the access ends.
                     (Op::Read, MessageKind::Ready) => {}
                     (Op::Read, _) => self.transfer(now),
-                    _ if self.accessed => self.say(request.id, MessageKind::Complete, now, out),
+                    _ if self.accessed => self.send(request.id, MessageKind::Complete, now, out),
                     _ => self.transfer(now),
                 }
             }
@@ -215,7 +215,7 @@ impl Target for SimpleDisk {
                 if let Some(next) = self.queue.pop_front() {
                     self.begin(next, now);
                     if next.op != Op::Read {
-                        self.say(next.id, MessageKind::Reconnect, now, out);
+                        self.send(next.id, MessageKind::Reconnect, now, out);
                     }
                 }
             }

@@ -119,7 +119,7 @@ fn two_disks_on_one_bus_overlap_their_accesses_and_not_their_data() {
 }
 
 #[test]
-fn the_chip_has_one_command_in_hand() {
+fn the_chip_handles_one_command_at_a_time() {
     let chip = ControllerModel::Scsi53c700 { delay: Nanos::ZERO, block_time: 0.0 };
     let mut s = one_bus(chip, 3);
     let all: Vec<_> = (0..3).map(|i| (0, i, request(i, Op::Read, 0, 8))).collect();
@@ -149,7 +149,7 @@ fn a_cache_serves_what_it_has_and_what_was_written() {
 }
 
 #[test]
-fn a_dirty_victim_is_written_out_first_with_its_neighbours() {
+fn a_dirty_victim_is_written_back_first_with_its_neighbours() {
     // Four lines of 8 blocks; requests of up to 16.
     let model = MemoryCacheModel {
         size: 32,
@@ -191,7 +191,7 @@ fn write_schemes_differ_in_when_the_host_is_told() {
 }
 
 #[test]
-fn idle_and_periodic_flushes_write_all_out() {
+fn idle_and_periodic_flushes_write_everything_back() {
     let base = MemoryCacheModel { size: 1024, max_request: 64, ..MemoryCacheModel::default() };
     for model in [
         MemoryCacheModel { idle_delay: Some(Nanos(5 * MS)), ..base.clone() },
@@ -239,7 +239,7 @@ fn a_periodic_flush_looks_at_a_fraction_of_the_lines_each_time() {
 }
 
 #[test]
-fn operations_that_find_the_controller_idle_add_no_flushes() {
+fn operations_that_arrive_when_idle_add_no_flushes() {
     let flush = FlushPolicy::Periodic(Nanos(100 * MS));
     let model = MemoryCacheModel { size: 1024, max_request: 64, flush, ..MemoryCacheModel::default() };
     let mut s = one_bus(memory(model), 1);
@@ -257,7 +257,7 @@ fn operations_that_find_the_controller_idle_add_no_flushes() {
 }
 
 #[test]
-fn a_flush_of_parts_ends_when_nothing_is_dirty() {
+fn partial_flushes_stop_when_nothing_is_dirty() {
     let flush = FlushPolicy::Periodic(Nanos(400 * MS));
     let model =
         MemoryCacheModel { size: 1024, max_request: 64, flush, flush_wakeups: 4, ..MemoryCacheModel::default() };
@@ -293,7 +293,7 @@ fn on_an_interleaved_bus_hits_share_the_rate() {
 }
 
 #[test]
-fn idleness_may_count_from_what_the_cache_serves_alone() {
+fn hits_may_restart_the_idle_time() {
     let written_back = |idle_counts_host, requests: &[(u64, usize, DeviceRequest)]| {
         let idle =
             MemoryCacheModel { idle_delay: Some(Nanos(500 * MS)), idle_counts_host, ..MemoryCacheModel::default() };
@@ -312,7 +312,7 @@ fn idleness_may_count_from_what_the_cache_serves_alone() {
 }
 
 #[test]
-fn an_arrival_stops_the_writing_out_after_the_run_under_way() {
+fn an_arrival_stops_idle_write_back_after_the_current_run() {
     let idle =
         MemoryCacheModel { idle_delay: Some(Nanos(500 * MS)), idle_counts_host: true, ..MemoryCacheModel::default() };
     let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..idle }), 1);
