@@ -75,7 +75,7 @@ pub struct FlashDrive {
 }
 
 impl FlashDrive {
-    /// An idle drive. The model must be one that a description makes.
+    /// An idle drive. The model must come from a checked description.
     pub fn new(model: &FlashModel) -> Self {
         let ftl = Ftl::new(model);
         let n = &model.nand;

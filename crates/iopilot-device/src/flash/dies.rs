@@ -1,8 +1,8 @@
 //! The schedule of dies, their lanes and the channels.
 //!
-//! A lane reads one page at a time; a die has one, or one for each plane where planes read on their own. What changes
-//! the flash (programming, moving, erasing) has the die for itself. Reads go first, until what changes the flash has
-//! waited four times as long as a program takes; with suspension they interrupt it.
+//! A lane reads one page at a time. A die has one lane, or one for each plane if planes read independently. An
+//! operation that changes the flash (program, move, erase) uses the die exclusively. Reads go first, until a change
+//! has waited four times as long as a program takes. With suspension, reads interrupt it.
 
 use super::NONE;
 use super::agenda::FlashEvent;

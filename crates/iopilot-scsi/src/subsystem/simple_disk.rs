@@ -95,9 +95,9 @@ impl SimpleDisk {
     fn send(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
         let message = PendingMessage { id, kind };
         if self.connected == Some(id) && !self.leaving {
-            self.speak(speech, now);
+            self.speak(message, now);
         } else {
-            self.wanted.push_back(speech);
+            self.wanted.push_back(message);
             self.arbitrate(out);
         }
     }
@@ -190,9 +190,9 @@ impl Target for SimpleDisk {
 
     fn granted(&mut self, now: Nanos, _: &mut Vec<Signal>) {
         self.arbitrating = false;
-        if let Some(speech) = self.wanted.pop_front() {
-            self.connected = Some(speech.id);
-            self.speak(speech, now);
+        if let Some(message) = self.wanted.pop_front() {
+            self.connected = Some(message.id);
+            self.speak(message, now);
         }
     }
 
