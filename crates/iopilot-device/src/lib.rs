@@ -1,8 +1,10 @@
 //! Models of storage devices.
 //!
 //! A [`Device`] is a pure state machine in virtual time. The same object serves the simulator and a real-time virtual
-//! disk. The mechanical disk, flash, hybrid drives and arrays are here; a drive on a bus with controllers is in
-//! `iopilot-scsi`, and the descriptions from which devices are built are in `iopilot-catalogue`.
+//! disk. This crate has the mechanical disk, flash, hybrid drives and arrays. A drive on a bus with controllers is in
+//! `iopilot-scsi`. The descriptions from which devices are built are in `iopilot-catalogue`.
+//!
+//! GF is González-Férez' thesis (2012), Ganger his thesis (1995), Carroll the report of 2008.
 
 mod arm_positions;
 mod array;

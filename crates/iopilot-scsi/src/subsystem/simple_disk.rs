@@ -95,16 +95,16 @@ impl SimpleDisk {
     fn send(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
         let message = PendingMessage { id, kind };
         if self.connected == Some(id) && !self.leaving {
-            self.speak(message, now);
+            self.send_on_bus(message, now);
         } else {
             self.wanted.push_back(message);
             self.arbitrate(out);
         }
     }
 
-    fn speak(&mut self, speech: PendingMessage, now: Nanos) {
-        self.leaving = matches!(speech.kind, MessageKind::Disconnect | MessageKind::Complete);
-        self.after(now, self.model.message_latency, Step::Sent(speech));
+    fn send_on_bus(&mut self, message: PendingMessage, now: Nanos) {
+        self.leaving = matches!(message.kind, MessageKind::Disconnect | MessageKind::Complete);
+        self.after(now, self.model.message_latency, Step::Sent(message));
     }
 
     fn arbitrate(&mut self, out: &mut Vec<Signal>) {
@@ -192,7 +192,7 @@ impl Target for SimpleDisk {
         self.arbitrating = false;
         if let Some(message) = self.wanted.pop_front() {
             self.connected = Some(message.id);
-            self.speak(message, now);
+            self.send_on_bus(message, now);
         }
     }
 
