@@ -53,8 +53,8 @@ fn g1(sparing: Sparing, slips: u64) -> Geometry {
     Geometry::g1(&layout).expect("sound")
 }
 
-/// 4 TB in 59 zones, each of 21 bands of 256 cylinders, inwards and outwards on ten heads; a slip every `slips`
-/// blocks.
+/// 4 TB in 59 zones, each of 21 bands of 256 cylinders, inwards and outwards on ten heads; `slips` slips, evenly
+/// spread.
 fn g4(slips: u64) -> Geometry {
     let mut layout = G4Layout { heads: 10, cylinders: 59 * 21 * 256, capacity: u64::MAX, ..G4Layout::default() };
     let mut root = Vec::new();

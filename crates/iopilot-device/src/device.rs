@@ -50,8 +50,8 @@ pub struct ServiceBreakdown {
     pub overhead: Nanos,
     /// Distance of the arm movement.
     pub cylinders: u32,
-    /// Whether the device's cache served it: a read from the buffer, or from read-ahead that is just coming in (no
-    /// positioning; GF 4.3.1 counts it as a hit); a write before it is on the medium.
+    /// Whether the device's cache served it: a read from the buffer or from read-ahead in progress (no positioning;
+    /// GF 4.3.1 counts it as a hit), or a write that completed before it was on the medium.
     pub cache_hit: bool,
 }
 

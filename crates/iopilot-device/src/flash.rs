@@ -27,7 +27,6 @@ mod theory;
 pub use device::FlashDrive;
 pub use model::{FlashBufferModel, FlashHostModel, FlashModel, FtlModel, NandModel, Precondition, StripeOrder};
 pub use stats::FlashStats;
-pub use theory::{steady_victim_share, steady_write_amplification};
 
 /// No index: the end of a list, no place, no owner.
 const NONE: u32 = u32::MAX;

@@ -174,7 +174,7 @@ impl<T: Target> Subsystem<T> {
     }
 
     /// Runs until a request completes or `limit` is reached. Appends what completed to `out` and returns the time.
-    pub fn advance_to_completion(&mut self, limit: Nanos, out: &mut Vec<Completion>) -> Nanos {
+    pub(crate) fn advance_to_completion(&mut self, limit: Nanos, out: &mut Vec<Completion>) -> Nanos {
         while self.done.is_empty() {
             let Some(Scheduled { at, event, .. }) = self.agenda.pop_due(limit) else { break };
             self.now = at;
@@ -383,7 +383,7 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// A request of the host, or of a cache, is done.
+    /// A request of the host is done.
     fn complete(&mut self, flight: u32, now: Nanos) {
         let Flight { origin, service, .. } = self.flights[flight as usize];
         if let Origin::Host(id) = origin {

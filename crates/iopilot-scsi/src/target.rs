@@ -54,7 +54,7 @@ pub struct BlockTimes {
 impl BlockTimes {
     /// The slower of two for each direction: a chain is as fast as its slowest part.
     #[must_use]
-    pub fn slower(self, other: Self) -> Self {
+    pub(crate) fn slower(self, other: Self) -> Self {
         Self { read: self.read.max(other.read), write: self.write.max(other.write) }
     }
 }

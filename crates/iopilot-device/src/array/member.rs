@@ -117,7 +117,7 @@ impl Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct Member<D> {
     pub(super) device: D,
-    /// Whether the device is there.
+    /// False while the member has failed and has no spare.
     pub(super) present: bool,
     waiting: Waiting,
     in_flight: u32,

@@ -155,9 +155,9 @@ impl Geometry {
         BlockPlace { cylinder: track.cylinder, head: track.head, sector, angle: fraction(track.angle_of(lba)) }
     }
 
-    /// From the lowest to behind the highest block on the physical track of which `track` is all or a part: slips cut
-    /// it into parts that follow each other, remapped blocks that belong here are counted in, those that were brought
-    /// here are left out. The blocks of a remapped part are on their own. O(1) but next to a slip or defect.
+    /// The range of blocks on the physical track of which `track` is all or a part. Slips cut a track into parts that
+    /// follow each other. Remapped blocks that belong here are included, and blocks that were remapped to here are
+    /// not. The blocks of a remapped part have a range of their own. O(1), except next to a slip or defect.
     pub fn bounds(&self, track: &Track) -> Range<u64> {
         let bounds = mapped!(self, map => map.bounds(track));
         bounds.start..bounds.end.min(self.capacity)

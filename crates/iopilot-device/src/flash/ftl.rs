@@ -184,8 +184,8 @@ impl Ftl {
         true
     }
 
-    /// Whether a die collects: from the low mark down until it reaches the high mark, and below the high mark if it
-    /// is idle.
+    /// Whether a die collects. It starts below the low mark, or below the high mark if the die is idle, and stops at
+    /// the high mark.
     pub(super) fn collects(&mut self, die: u32, idle: bool) -> bool {
         let free = self.blocks.free(die);
         let (low, high) = (self.low, self.high);

@@ -7,7 +7,7 @@
 //! SYSTOR 2012.
 
 /// The valid share of a block when it is collected. `utilisation` is the valid share of all units in used blocks.
-pub fn steady_victim_share(utilisation: f64) -> f64 {
+pub(crate) fn steady_victim_share(utilisation: f64) -> f64 {
     if utilisation >= 1.0 {
         return 1.0;
     }
@@ -25,7 +25,8 @@ pub fn steady_victim_share(utilisation: f64) -> f64 {
 }
 
 /// Units written to flash for each unit that the host writes, in the steady state.
-pub fn steady_write_amplification(utilisation: f64) -> f64 {
+#[cfg(test)]
+pub(crate) fn steady_write_amplification(utilisation: f64) -> f64 {
     1.0 / (1.0 - steady_victim_share(utilisation))
 }
 

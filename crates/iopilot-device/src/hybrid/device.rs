@@ -76,11 +76,6 @@ impl<D: Device> HybridDisk<D> {
         }
     }
 
-    /// Lines with data that only flash has, including those being destaged.
-    pub fn dirty_lines(&self) -> u32 {
-        self.cache.dirty_lines + self.destages
-    }
-
     pub(super) fn add(&mut self, side: HybridSide, owner: Owner, op: Op, sectors: Range<u64>, flags: Flags) {
         let length = sectors.end - sectors.start;
         let piece = MemberPiece { side, owner, op, lba: sectors.start, sectors: length, flags, overtaken: false };

@@ -34,14 +34,6 @@ impl SingleDrive {
         }
     }
 
-    /// The same drive with blocks that take at least `times` on the path, ns.
-    #[must_use]
-    pub fn with_bus(mut self, times: crate::BlockTimes) -> Self {
-        let own = self.drive.own_block_times();
-        self.drive.set_block_times(own.slower(times));
-        self
-    }
-
     /// The drive.
     pub fn drive(&self) -> &Drive {
         &self.drive

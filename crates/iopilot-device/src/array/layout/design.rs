@@ -129,7 +129,8 @@ impl BlockDesign {
     }
 
     /// How often each pair of members meets, if that is the same for all pairs.
-    pub fn pairs(&self) -> Option<u32> {
+    #[cfg(test)]
+    fn pairs(&self) -> Option<u32> {
         let n = self.members as usize;
         let mut meetings = vec![0u32; n * n];
         for tuple in &self.tuples {

@@ -85,7 +85,7 @@ impl Rotation {
     }
 
     /// Whether the data begin behind the parity.
-    pub fn is_symmetric(self) -> bool {
+    pub(crate) fn is_symmetric(self) -> bool {
         matches!(self, Self::LeftSymmetric | Self::RightSymmetric)
     }
 }

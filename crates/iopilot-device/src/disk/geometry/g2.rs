@@ -37,9 +37,9 @@ pub struct G2Zone {
     pub blocks_per_track: u32,
     /// The start angle of its first track (`Zone Skew`).
     pub offset: f64,
-    /// The additional start angle after a change of head.
+    /// How much later a track starts after a change of head.
     pub track_skew: f64,
-    /// The additional start angle after a change of cylinder.
+    /// How much later a track starts after a change of cylinder.
     pub cylinder_skew: f64,
 }
 

@@ -32,15 +32,15 @@ pub struct Zone {
     pub sectors_per_track: u32,
     /// The angle at which its first track starts.
     pub offset: f64,
-    /// The angle between the first sectors of consecutive tracks after a change of head.
+    /// How much later a track starts than the previous one after a change of head.
     pub track_skew: f64,
-    /// The angle after a move to the neighbouring cylinder.
+    /// How much later it starts after a move to the neighbouring cylinder.
     pub cylinder_skew: f64,
-    /// The angle after a move to the next band; [`TrackLayout::Banded`] only.
+    /// How much later it starts after a move to the next band; [`TrackLayout::Banded`] only.
     pub band_skew: f64,
 }
 
-/// The map of [`TrackLayout`]: see the module.
+/// The map of a list of [`Zone`]s: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Zoned {
     heads: u32,

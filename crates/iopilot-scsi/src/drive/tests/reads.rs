@@ -109,7 +109,7 @@ fn a_partial_hit_waits_for_its_missing_blocks() {
     let mut rig = Rig::new(ahead);
     assert_ms!(rig.read(0, 10, 0.0), 1.0);
     assert_ms!(rig.read(15, 15, 2.0), 3.0);
-    // The block under the head is a hit only if the model allows it; otherwise the arm begins anew.
+    // The block under the head is a hit only if the model allows it; otherwise the arm starts a new access.
     let mut rig = Rig::new(ahead);
     rig.read(0, 10, 0.0);
     assert_ms!(rig.read(20, 5, 2.05), 12.5);

@@ -53,7 +53,7 @@ impl MemoryCache {
         let size = self.model().line_size();
         let mut accesses = 0;
         let mut run: Option<(u64, u64)> = None;
-        // Only a run that begins with the line's first block is joined with the lines before.
+        // Only the line's first run is joined with runs in adjoining lines.
         let mut joins = true;
         for block in first..=first + size {
             let state = if block < first + size { self.state(line, block) } else { CachedBlockState::Closed };

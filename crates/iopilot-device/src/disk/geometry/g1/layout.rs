@@ -124,9 +124,9 @@ pub struct G1Zone {
     pub offset: f64,
     /// Sectors at its front without blocks.
     pub empty: u64,
-    /// The angle between consecutive tracks after a change of head, in `skew_unit`.
+    /// How much later a track starts than the previous one after a change of head, in `skew_unit`.
     pub track_skew: f64,
-    /// The angle after a move to the next cylinder.
+    /// How much later it starts after a move to the next cylinder.
     pub cylinder_skew: f64,
     /// The additional angle at each border of [`G1Layout::range_cylinders`]; measured drives have it, DiskSim has
     /// none.
