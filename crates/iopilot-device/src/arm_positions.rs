@@ -1,4 +1,4 @@
-//! [`ArmModel`]: the basis for the [`Positions`] of a disk with one arm.
+//! [`ArmModel`]: the basis for the [`Positions`](iopilot_block::Positions) of a disk with one arm.
 
 use crate::disk::SeekFloor;
 use crate::{Arm, Mechanics};

@@ -131,9 +131,9 @@ pub struct FtlModel {
     pub unit_sectors: u32,
     /// Controller time for each run of consecutive units that it places, one at a time.
     pub placement: Nanos,
-    /// A die with fewer erased blocks than this collects garbage
+    /// A die with fewer erased blocks than this collects garbage.
     pub gc_low_blocks: u32,
-    /// until it has this many.
+    /// A collecting die stops at this many erased blocks.
     pub gc_high_blocks: u32,
     /// Whether garbage collection moves pages within the die without the channel.
     pub copy_back: bool,

@@ -102,7 +102,7 @@ impl Shadow {
                     let slot = row * self.ftl.shape.units_per_row + at as u32;
                     if let Some(unit) = self.ftl.current_owner(slot) {
                         let old = before[self.place[unit as usize] as usize];
-                        let (owner, version) = old.expect("what moves was there");
+                        let (owner, version) = old.expect("a moved unit was written before");
                         assert_eq!(owner, unit);
                         self.put(row, at, unit, version);
                         moved += 1;

@@ -204,7 +204,7 @@ impl Store {
         if position < data * layout.copies() {
             let unit = position % data;
             // A rebuild writes the old contents of the unit.
-            return new(unit).or(old[unit as usize]).expect("data that nobody asked to write");
+            return new(unit).or(old[unit as usize]).expect("the plan writes only data of the request");
         }
         let check = (position - data) as usize;
         let now: Option<Vec<u8>> = (0..data).map(|unit| new(unit).or(old[unit as usize])).collect();

@@ -129,7 +129,7 @@ fn the_chip_handles_one_command_at_a_time() {
 }
 
 #[test]
-fn a_cache_serves_what_it_has_and_what_was_written() {
+fn a_cache_serves_cached_and_written_blocks() {
     let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..MemoryCacheModel::default() }), 1);
     let t = 100 * MS;
     let done = run(

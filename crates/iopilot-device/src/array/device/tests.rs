@@ -103,7 +103,7 @@ fn the_write_cache_answers_at_once_and_destages_full_stripes() {
     assert_eq!(a.dirty_sectors(), 256);
     submit(&mut a, 40, Op::Read, 80, 16, 0);
     a.advance(Nanos::ZERO, &mut out);
-    assert!(out.len() == 33 && out[32].service.cache_hit, "what it holds is read from it");
+    assert!(out.len() == 33 && out[32].service.cache_hit, "reads of buffered sectors are hits");
     // Idle for 10 ms: the stripe is whole, so it needs no reads, and one destage is enough.
     assert_eq!(a.next_event(), Some(Nanos(10 * MS)));
     run(&mut a);
@@ -144,7 +144,7 @@ fn a_read_that_is_lost_with_its_member_is_computed_from_the_others() {
     let mut a = array(model);
     submit(&mut a, 0, Op::Read, 0, 8, 0);
     submit(&mut a, 1, Op::Write, 64, 8, 0);
-    assert_eq!(run(&mut a), [(1, 1.0), (0, 2.0)], "the write is done with the copy that is left");
+    assert_eq!(run(&mut a), [(1, 1.0), (0, 2.0)], "the write completes with the remaining copy");
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn plan(mapper: &mut Mapper, lost: &[u32], op: Op, lba: u64, sectors: u32) -> St
 }
 
 #[test]
-fn striping_merges_what_touches_on_a_member() {
+fn striping_merges_adjoining_requests_of_a_member() {
     let mut raid0 = mapper(2, Redundancy::None, MappingRules::default());
     assert_eq!(plan(&mut raid0, &[], Op::Read, 32, 64), "r0:32+32 r1:0+32");
     assert_eq!(plan(&mut raid0, &[], Op::Write, 0, 256), "w0:0+128 w1:0+128");
@@ -81,7 +81,7 @@ fn degraded_reads_take_the_rest_of_the_stripe() {
 }
 
 #[test]
-fn degraded_writes_leave_out_what_is_lost() {
+fn degraded_writes_skip_lost_units() {
     let mut raid5 = mapper(4, raid5(), MappingRules::default());
     // Parity lost: no redundancy to update.
     assert_eq!(plan(&mut raid5, &[3], Op::Write, 0, 8), "w0:0+8");

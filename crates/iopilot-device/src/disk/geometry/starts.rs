@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_a_search_finds(lengths in prop::collection::vec(1u64..2000, 1..200), scale in 0u32..40) {
+        fn find_agrees_with_a_linear_search(lengths in prop::collection::vec(1u64..2000, 1..200), scale in 0u32..40) {
             let mut firsts = vec![0];
             for length in lengths {
                 firsts.push(firsts[firsts.len() - 1] + (length << scale));

@@ -146,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn selecting_keeps_what_is_wanted(from in 90u64..117, length in 1u64..30) {
+        fn select_keeps_the_chosen_blocks(from in 90u64..117, length in 1u64..30) {
             let whole = vec![G1Piece::run(90, 7, 10), PIECE];
             let to = (from + length).min(117);
             let kept = select(whole.clone(), from, to);

@@ -76,7 +76,7 @@ fn a_defect_is_read_from_its_replacement_and_counts_where_it_belongs() {
         track = g.next_track(&track).unwrap();
     }
     assert_eq!(parts, [(4..5, 0, 1, 4..8), (5..6, 1, 1, 5..6), (6..8, 0, 1, 4..8)]);
-    assert_eq!(g.bounds(&g.track_of(12)), 12..14, "what was brought here does not count");
+    assert_eq!(g.bounds(&g.track_of(12)), 12..14, "blocks remapped to here do not count");
 }
 
 #[test]
