@@ -1,4 +1,4 @@
-//! From block to track, on random blocks: the layouts of DiskSim's files, of the size of real drives.
+//! From block to track, for random blocks: the layouts of DiskSim's files, at the size of real drives.
 
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
@@ -29,7 +29,7 @@ fn zoned() -> Geometry {
     Geometry::new(HEADS, TrackLayout::Serpentine, (0..ZONES).map(zone).collect(), None)
 }
 
-/// The same with spares, and with so many slips in each zone.
+/// The same with spares, and with `slips` slips in each zone.
 fn g1(sparing: Sparing, slips: u64) -> Geometry {
     let zone = |i| G1Zone {
         first_cylinder: i * 418,
@@ -53,7 +53,8 @@ fn g1(sparing: Sparing, slips: u64) -> Geometry {
     Geometry::g1(&layout).expect("sound")
 }
 
-/// 4 TB in 59 zones, each of 21 bands of 256 cylinders, in and out on ten heads; a slip every so many blocks.
+/// 4 TB in 59 zones, each of 21 bands of 256 cylinders, inwards and outwards on ten heads; `slips` slips, evenly
+/// spread.
 fn g4(slips: u64) -> Geometry {
     let mut layout = G4Layout { heads: 10, cylinders: 59 * 21 * 256, capacity: u64::MAX, ..G4Layout::default() };
     let mut root = Vec::new();

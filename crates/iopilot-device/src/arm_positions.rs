@@ -1,34 +1,35 @@
-//! [`ArmModel`]: what the [`Positions`] of a disk with one arm follow from.
+//! [`ArmModel`]: the basis for the [`Positions`](iopilot_block::Positions) of a disk with one arm.
 
 use crate::disk::SeekFloor;
 use crate::{Arm, Mechanics};
 use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
 
-/// An arm and what moves it. `arm_positions!` makes [`Positions`](iopilot_block::Positions) of it.
+/// An arm and its mechanics. `arm_positions!` implements [`Positions`](iopilot_block::Positions) for it.
 pub trait ArmModel {
     /// The moving parts.
     fn mechanics(&self) -> &Mechanics;
 
-    /// The least that a seek takes.
+    /// The lower bound of seek times.
     fn seek_floor(&self) -> &SeekFloor;
 
-    /// Where the arm can be sent from at `at` or later, and from when, ns.
+    /// The position from which the arm can start at `at` or later, and from when on, ns.
     fn free_arm(&self, at: Nanos) -> (Arm, f64);
 
-    /// As [`Positions::initiation`](iopilot_block::Positions::initiation).
+    /// Like [`Positions::initiation`](iopilot_block::Positions::initiation).
     fn initiation_delay(&self, op: Op) -> f64;
 
-    /// Seek, settling and the wait for the first sector, ns, with the arm sent from there and then.
+    /// Seek, settling and the wait for the first sector, ns, for an arm that starts from `from`.
     fn positioning_from(&self, from: (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64;
 
-    /// As [`ArmModel::positioning_from`], up to the end of the last sector.
+    /// Like [`ArmModel::positioning_from`], up to the end of the last sector.
     fn access_from(&self, from: (Arm, f64), lba: Lba, sectors: Sectors, op: Op) -> f64;
 
-    /// As [`Positions::cached`](iopilot_block::Positions::cached).
+    /// Like [`Positions::cached`](iopilot_block::Positions::cached).
     fn in_cache(&self, lba: Lba, sectors: Sectors, op: Op) -> Cached;
 }
 
-/// Implements [`Positions`](iopilot_block::Positions) for an [`ArmModel`], which a blanket implementation may not.
+/// Implements [`Positions`](iopilot_block::Positions) for an [`ArmModel`]; the language allows no blanket
+/// implementation.
 #[macro_export]
 macro_rules! arm_positions {
     ($type:ty) => {

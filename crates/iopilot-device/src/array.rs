@@ -1,7 +1,8 @@
-//! Arrays: logical organisations and RAID, as pure maps (no time) and as a device.
+//! Arrays: logical organisations and RAID, as pure maps (without time) and as a device.
 //!
-//! [`ArrayLayout`] says where units lie, [`Mapper`] turns a request into a [`Plan`] of member requests and the order
-//! they must keep, and [`Array`] carries plans out: a controller with members, as one [`Device`](crate::Device).
+//! [`ArrayLayout`] says where units lie. [`Mapper`] turns a request into a [`Plan`]: member requests and their order.
+//! [`Array`] executes plans: it is a controller with members, as one [`Device`](crate::Device). Ganger is Ganger's
+//! thesis of 1995; its A.1.2.1 describes logical organisations.
 
 mod clock;
 mod copies;

@@ -1,20 +1,20 @@
-//! [`ConstantDevice`]: a latency and a bandwidth, nothing else.
+//! [`ConstantDevice`]: only a latency and a bandwidth.
 
 use crate::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op};
 
-/// The constants of a [`ConstantDevice`].
+/// The parameters of a [`ConstantDevice`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConstantModel {
     /// Size in sectors.
     pub capacity: u64,
-    /// Requests it takes at once.
+    /// Requests it accepts at once.
     pub queue_depth: u32,
     /// Requests whose latencies may overlap, at least 1.
     pub parallelism: u32,
-    /// Before the data of a read move.
+    /// The latency before the data of a read move.
     pub read_latency: Nanos,
-    /// Before the data of a write move; also the time of a flush and of a discard.
+    /// The latency before the data of a write move; also the time of a flush and of a discard.
     pub write_latency: Nanos,
     /// Nanoseconds per byte read.
     pub read_ns_per_byte: f64,
@@ -22,26 +22,26 @@ pub struct ConstantModel {
     pub write_ns_per_byte: f64,
 }
 
-/// A device whose service time is a latency plus a time per byte, in order of arrival, wherever the data lie: for
-/// tests, and a baseline for flash. Up to `parallelism` latencies overlap; data move one request at a time.
+/// A device whose service time is a latency plus a time per byte, in order of arrival, for any address. It serves
+/// tests, and as a baseline for flash. Up to `parallelism` latencies overlap; data move one request at a time.
 #[derive(Clone, Debug)]
 pub struct ConstantDevice {
     model: ConstantModel,
-    /// When each of the parallel ways is free.
-    ways: Vec<f64>,
+    /// When each of the parallel units is free.
+    units: Vec<f64>,
     /// When the data path is free.
     path_free: f64,
-    /// Latest completion so far; a flush waits for it.
+    /// The latest completion so far; a flush waits for it.
     last: f64,
-    /// Not yet handed out, the latest first.
+    /// Completions not handed out yet, the latest first.
     done: Vec<Completion>,
 }
 
 impl ConstantDevice {
     /// An idle device.
     pub fn new(model: ConstantModel) -> Self {
-        let ways = vec![0.0; model.parallelism.max(1) as usize];
-        Self { model, ways, path_free: 0.0, last: 0.0, done: Vec::with_capacity(model.queue_depth as usize) }
+        let units = vec![0.0; model.parallelism.max(1) as usize];
+        Self { model, units, path_free: 0.0, last: 0.0, done: Vec::with_capacity(model.queue_depth as usize) }
     }
 
     /// One request at a time, each taking `latency` and `ns_per_byte`, in either direction.
@@ -57,7 +57,7 @@ impl ConstantDevice {
         })
     }
 
-    /// Its constants.
+    /// The parameters of the device.
     pub fn model(&self) -> &ConstantModel {
         &self.model
     }
@@ -76,18 +76,18 @@ impl Device for ConstantDevice {
             start = start.max(self.last);
         }
         let mut way = 0;
-        for (i, free) in self.ways.iter().enumerate() {
-            if *free < self.ways[way] {
+        for (i, free) in self.units.iter().enumerate() {
+            if *free < self.units[way] {
                 way = i;
             }
         }
-        let ready = start.max(self.ways[way]) + latency.0 as f64;
+        let ready = start.max(self.units[way]) + latency.0 as f64;
         let transfer = request.sectors.bytes() as f64 * per_byte;
         let end = if transfer > 0.0 { ready.max(self.path_free) + transfer } else { ready };
         if transfer > 0.0 {
             self.path_free = end;
         }
-        self.ways[way] = end;
+        self.units[way] = end;
         self.last = self.last.max(end);
         let service = ServiceBreakdown {
             transfer: Nanos(transfer.round() as u64),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_serves_one_after_the_other() {
+    fn one_unit_serves_requests_one_by_one() {
         let mut d = ConstantDevice::simple(1000, 4, Nanos(100), 1.0);
         d.submit(read(0, 1), Nanos(0));
         d.submit(read(1, 1), Nanos(0));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_overlap_on_parallel_ways_and_data_do_not() {
+    fn latencies_overlap_on_parallel_units_and_data_do_not() {
         let mut d = ConstantDevice::new(ConstantModel {
             parallelism: 2,
             ..*ConstantDevice::simple(1000, 4, Nanos(100), 1.0).model()
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_waits_for_all_before_it() {
+    fn a_flush_waits_for_all_earlier_requests() {
         let mut d = ConstantDevice::new(ConstantModel {
             parallelism: 4,
             ..*ConstantDevice::simple(1000, 4, Nanos(100), 1.0).model()

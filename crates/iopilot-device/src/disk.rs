@@ -1,8 +1,8 @@
-//! [`MechanicalDisk`]: a hard disk drive with platters, an arm, a segmented cache and a queue (Ganger B.1 and B.2,
-//! Carroll 2.1, GF 4.3.1).
+//! [`MechanicalDisk`]: a hard disk drive with platters, an arm, a segmented cache and a queue. Sources: Ganger B.1
+//! and B.2 (thesis of 1995), Carroll 2.1 (2008), GF 4.3.1 (González-Férez' thesis of 2012).
 //!
-//! The arm does one thing at a time: a read or write that a request waits for, or writing dirty blocks. Read-ahead
-//! needs no events: it is a stream that is brought up to date when somebody looks.
+//! The arm does one thing at a time: a read or write of a request, or a write-back of dirty blocks. Read-ahead needs
+//! no events: it is a stream that is brought up to date on demand.
 
 mod geometry;
 mod mechanics;
@@ -34,34 +34,35 @@ use request::{Ahead, ArmJob, JobKind, MediaWork, Waiting};
 use std::collections::VecDeque;
 use write_buffer::WriteBuffer;
 
-/// A hard disk drive as a state machine in virtual time. See `docs/explanation/disk-model.md` for the model and its equations.
+/// A hard disk drive as a state machine in virtual time. See `docs/explanation/disk-model.md` for the model and its
+/// equations.
 #[derive(Clone, Debug)]
 pub struct MechanicalDisk {
     model: DiskModel,
     seek_floor: SeekFloor,
     cache: ReadCache,
     buffer: WriteBuffer,
-    /// Where the arm stands, unless a job or read-ahead says otherwise, and from when it can move, ns.
+    /// The position of the arm, unless a job or read-ahead moves it, and from when on it can move, ns.
     arm: Arm,
     arm_free: f64,
     job: Option<ArmJob>,
-    /// Only while there is no job.
+    /// The read-ahead in progress; only while there is no job.
     ahead: Option<Ahead>,
     /// Requests that need the arm, or room in the write buffer, in order of arrival. Empty while there is no job.
     waiting: VecDeque<Waiting>,
-    /// Finished and not yet handed out, the latest first.
+    /// Completions that were not handed out yet, the latest first.
     done: Vec<Completion>,
     bus_free: f64,
     /// When the idle arm begins to write dirty blocks, ns.
     destage_at: Option<f64>,
-    /// Behind the last block of the request served last.
+    /// The block behind the request served last.
     previous_end: u64,
-    /// Behind the last block accessed on the medium for writing dirty blocks.
+    /// The block behind the last destaged one.
     position: u64,
 }
 
 impl MechanicalDisk {
-    /// A drive with its arm at the outermost cylinder, nothing cached, at time 0.
+    /// A drive at time 0 with its arm at the outermost cylinder and an empty cache.
     pub fn new(model: DiskModel) -> Self {
         let cache = ReadCache::new(model.cache.segments, model.cache.segment_sectors);
         let write_segments = usize::from(model.cache.write_segments);
@@ -86,7 +87,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// The drive's constants.
+    /// The parameters of the drive.
     pub fn model(&self) -> &DiskModel {
         &self.model
     }
@@ -96,12 +97,12 @@ impl MechanicalDisk {
         self.buffer.dirty_sectors()
     }
 
-    /// Where the arm stands, as far as it is not on its way.
+    /// The current position of the arm.
     fn arm_now(&self) -> Arm {
         self.ahead.as_ref().map_or(self.arm, |ahead| ahead.stream.arm())
     }
 
-    /// Gives the free arm something to do at time `t`.
+    /// Gives the idle arm its next job at time `t`.
     fn dispatch(&mut self, t: f64) {
         while self.job.is_none() {
             self.sync_ahead(t);
@@ -130,7 +131,7 @@ impl MechanicalDisk {
         self.job = Some(ArmJob { kind, end, end_nanos: nanos_up(end) });
     }
 
-    /// Ends the present job and begins the next.
+    /// Ends the current job and begins the next.
     fn finish_job(&mut self) {
         let Some(job) = self.job.take() else { return };
         match job.kind {
@@ -170,12 +171,12 @@ impl MechanicalDisk {
 
     fn complete(&mut self, id: RequestId, at: f64, service: ServiceBreakdown) {
         let completion = Completion { id, at: nanos_up(at), service };
-        // Nearly always the latest: equal times stay in order.
+        // It is nearly always the latest; equal times stay in order.
         let place = self.done.partition_point(|other| other.at > completion.at);
         self.done.insert(place, completion);
     }
 
-    /// When the arm next has something to do.
+    /// The time of the next event of the arm.
     fn next_arm_event(&self) -> Option<Nanos> {
         match &self.job {
             Some(job) => Some(job.end_nanos),
@@ -193,7 +194,7 @@ impl MechanicalDisk {
             let t = at.0 as f64;
             self.sync_ahead(t);
             let finished = self.ahead.as_ref().map_or(t, |ahead| ahead.finish(&self.model.mechanics));
-            // In whole nanoseconds, as events are: a fraction of one would be waited for for ever.
+            // In whole nanoseconds, as events are: the arm would wait forever for a fraction of one.
             if nanos_up(finished) > at {
                 self.destage_at = Some(finished);
             } else if let Some(extent) = self.buffer.upwards_from(self.position) {
@@ -270,7 +271,7 @@ fn nanos(ns: f64) -> Nanos {
     Nanos((ns + 0.5) as u64)
 }
 
-/// Up: a completion never comes before its data. A thousandth of a nanosecond is not rounded up.
+/// Rounds up, because a completion never comes before its data. A thousandth of a nanosecond is not rounded up.
 fn nanos_up(ns: f64) -> Nanos {
     let down = (ns - 1e-3) as u64;
     Nanos(down + u64::from((down as f64) < ns - 1e-3))

@@ -1,9 +1,10 @@
 //! [`FlashDrive`]: a solid-state drive with a page-mapped flash translation layer.
 //!
-//! Channels carry the data of chips, chips hold dies, and a die does one thing at a time: read a page, program a row of
-//! pages (one in each plane), move what is still valid out of a block, erase a block. Above them are a write buffer in
-//! DRAM, the map from logical units to places in flash, greedy garbage collection and wear levelling (Agrawal et al.,
-//! USENIX ATC 2008); beside them the command processing and the link to the host. See `docs/explanation/ssd-model.md`.
+//! Channels carry the data of chips, and chips hold dies. A die does one thing at a time: it reads a page, programs a
+//! row of pages (one in each plane), moves valid data out of a block, or erases a block. Above them are a write
+//! buffer in DRAM, the map from logical units to places in flash, greedy garbage collection and wear levelling
+//! (Agrawal et al., USENIX ATC 2008). Command processing and the link to the host are modelled too. See
+//! `docs/explanation/ssd-model.md`.
 
 mod agenda;
 mod blocks;
@@ -26,9 +27,8 @@ mod theory;
 pub use device::FlashDrive;
 pub use model::{FlashBufferModel, FlashHostModel, FlashModel, FtlModel, NandModel, Precondition, StripeOrder};
 pub use stats::FlashStats;
-pub use theory::{steady_victim_share, steady_write_amplification};
 
-/// No index: the end of a list, no place, nobody.
+/// No index: the end of a list, no place, no owner.
 const NONE: u32 = u32::MAX;
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Models of storage devices.
 //!
 //! A [`Device`] is a pure state machine in virtual time. The same object serves the simulator and a real-time virtual
-//! disk. The mechanical disk, flash, hybrid drives and arrays are here; a drive on a bus with controllers is in
-//! `iopilot-scsi`, and the descriptions from which devices are built are in `iopilot-catalogue`.
+//! disk. This crate has the mechanical disk, flash, hybrid drives and arrays. A drive on a bus with controllers is in
+//! `iopilot-scsi`. The descriptions from which devices are built are in `iopilot-catalogue`.
+//!
+//! GF is González-Férez' thesis (2012), Ganger is Ganger's (1995), and Carroll is Carroll's (2008).
 
 mod arm_positions;
 mod array;
@@ -30,7 +32,7 @@ pub use disk::{
 };
 pub use flash::{
     FlashBufferModel, FlashDrive, FlashHostModel, FlashModel, FlashStats, FtlModel, NandModel, Precondition,
-    StripeOrder, steady_victim_share, steady_write_amplification,
+    StripeOrder,
 };
 pub use hybrid::{HybridDisk, HybridModel, HybridStats, HybridWrite};
 pub use report::{ArrayReport, ControllerReport, DeviceReport, HybridReport, MemberReport};

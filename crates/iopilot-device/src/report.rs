@@ -1,10 +1,10 @@
-//! [`DeviceReport`]: what a device tells of itself after a run.
+//! [`DeviceReport`]: what a device reports after a run.
 
 use crate::{FlashStats, HybridStats};
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use serde::Serialize;
 
-/// What a device tells of itself after a run, beyond the times of requests.
+/// What a device reports after a run, beyond the times of requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DeviceReport {
@@ -21,26 +21,26 @@ pub enum DeviceReport {
 /// What the cache of a controller did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ControllerReport {
-    /// Reads of the host's.
+    /// Reads of the host.
     pub reads: u64,
-    /// Of these, served without the drive.
+    /// Reads served without the drive.
     pub read_hits: u64,
-    /// Writes of the host's.
+    /// Writes of the host.
     pub writes: u64,
-    /// Of these, onto data that were in the cache.
+    /// Writes to blocks that were in the cache.
     pub write_hits: u64,
     /// Reads from the drive.
     pub fills: u64,
-    /// Bytes they brought.
+    /// Bytes read from the drive.
     pub filled_bytes: u64,
     /// Writes to the drive.
     pub write_backs: u64,
-    /// Bytes they wrote.
+    /// Bytes written to the drive.
     pub written_back_bytes: u64,
 }
 
 impl DeviceReport {
-    /// The report of a device whose time passes `speed` times as fast.
+    /// Converts the report of a device whose clock runs `speed` times as fast.
     #[must_use]
     pub(crate) fn in_time_of(mut self, speed: f64) -> Self {
         if let Self::Array(array) = &mut self {
@@ -54,19 +54,19 @@ impl DeviceReport {
 /// What a hybrid drive did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HybridReport {
-    /// Its cache.
+    /// The statistics of its cache.
     pub cache: HybridStats,
-    /// Its flash; left out where that counts nothing.
+    /// The statistics of its flash; left out if the flash keeps none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssd: Option<FlashStats>,
 }
 
-/// How an array ended.
+/// The state of an array at the end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArrayReport {
-    /// Members that are lost, or not yet rebuilt, from 0.
+    /// Members that are lost or not yet rebuilt, from 0.
     pub lost_members: Vec<u32>,
-    /// When the last rebuild was complete, in seconds; `None` where none was, or one is under way.
+    /// When the last rebuild ended, in seconds; `None` if there was none, or one is in progress.
     pub rebuilt_at_s: Option<f64>,
     /// Bytes in its write cache that are not on the members.
     pub dirty_bytes: u64,

@@ -1,15 +1,16 @@
-//! [`Scaled`]: a device all of whose times are divided by a factor (Ganger 6, Fig. 6.5).
+//! [`Scaled`]: a device whose times are all divided by a factor (Ganger 6, Fig. 6.5).
 //!
-//! The device inside lives in a time of its own, which passes `speed` times as fast: rotation, seeks, transfers, command
-//! processing, timers, rebuilds. What it is sent and what it says is translated. Queues in it follow by themselves.
+//! The device inside has its own clock, which runs `speed` times as fast. This covers rotation, seeks, transfers,
+//! command processing, timers and rebuilds. The wrapper translates times in both directions. Queues inside scale by
+//! themselves.
 
 use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Cached, InputError, Knowledge, Lba, Nanos, Op, Positions, Sectors};
 
-/// Parts of 1 that a factor is counted in.
+/// The resolution of a factor: parts of 1.
 const PARTS: u64 = 1_000_000_000;
 
-/// How many times as fast the time of a device passes.
+/// How many times as fast the clock of a device runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpeedFactor {
     /// In parts of [`PARTS`].
@@ -17,13 +18,13 @@ pub struct SpeedFactor {
 }
 
 impl SpeedFactor {
-    /// The factor of a device that is as it is.
+    /// The factor of an unscaled device.
     pub const ONE: Self = Self { parts: PARTS };
 
     /// `factor` times as fast: from 0.001 to 1000, to nine decimals.
     ///
     /// # Errors
-    /// Where it is not in that range.
+    /// If it is not in that range.
     pub fn new(factor: f64) -> Result<Self, InputError> {
         if !(0.001..=1000.0).contains(&factor) {
             return Err(InputError::new("speed", factor.to_string(), "0.001 to 1000"));
@@ -31,35 +32,35 @@ impl SpeedFactor {
         Ok(Self { parts: (factor * PARTS as f64).round() as u64 })
     }
 
-    /// It as a number.
+    /// The factor as a number.
     pub fn get(self) -> f64 {
         self.parts as f64 / PARTS as f64
     }
 
-    /// The last moment of the device's time that is not after the moment `at` of the host's.
+    /// The last moment of the device's time that is not after the host's moment `at`.
     fn inside(self, at: Nanos) -> Nanos {
         let at = u128::from(at.0) * u128::from(self.parts) / u128::from(PARTS);
         Nanos(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
-    /// The first moment of the host's time at which the moment `at` of the device's has come.
+    /// The first moment of the host's time that is not before the device's moment `at`.
     fn outside(self, at: Nanos) -> Nanos {
         let at = (u128::from(at.0) * u128::from(PARTS)).div_ceil(u128::from(self.parts));
         Nanos(u64::try_from(at).unwrap_or(u64::MAX))
     }
 
-    /// How long the host sees something take that takes the device `length`.
+    /// The duration on the host's clock of a duration `length` on the device's clock.
     fn length(self, length: Nanos) -> Nanos {
         Nanos((length.0 as f64 / self.get()).round() as u64)
     }
 }
 
-/// A device in a time of its own.
+/// A device with its own clock.
 #[derive(Clone, Debug)]
 pub struct Scaled<D> {
     device: D,
     speed: SpeedFactor,
-    /// When the last request came.
+    /// When the last request was submitted.
     submitted: Nanos,
 }
 
@@ -79,7 +80,7 @@ impl<D> Scaled<D> {
         &mut self.device
     }
 
-    /// How many times as fast it is.
+    /// The factor.
     pub fn speed(&self) -> SpeedFactor {
         self.speed
     }
@@ -95,7 +96,7 @@ impl<D> Scaled<D> {
             cylinders,
             cache_hit,
         };
-        // Rounding must not let a request be complete before it came.
+        // Rounding must not let a request complete before it was submitted.
         Completion { id: done.id, at: self.speed.outside(done.at).max(self.submitted), service }
     }
 }
@@ -148,13 +149,13 @@ impl<D: Device> Device for Scaled<D> {
 }
 
 impl<D: Device> Scaled<D> {
-    /// What `of` says of the positions inside, a length of the device's time; 0 where there are none, which nobody asks.
+    /// A duration that the positions inside give, on the host's clock; 0 if there are none, which no caller asks for.
     fn time(&self, of: impl Fn(&dyn Positions) -> f64) -> f64 {
         self.device.positions().map_or(0.0, |positions| of(positions) / self.speed.get())
     }
 }
 
-/// As the device inside knows them. Only asked where it does.
+/// The positions of the device inside, with scaled times. Only called if it has positions.
 impl<D: Device> Positions for Scaled<D> {
     fn cylinders(&self) -> u32 {
         self.device.positions().map_or(0, Positions::cylinders)

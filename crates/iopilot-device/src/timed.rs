@@ -1,11 +1,11 @@
-//! [`TimedDevice`]: what serves a request and tells how long it took. Training and probing need no more, so that they
-//! work on a model and on a real disk alike.
+//! [`TimedDevice`]: a device that serves a request and returns its time. Training and probing need no more, so they
+//! work on models and on real disks alike.
 
 use crate::{Completion, Device, DeviceRequest};
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use std::convert::Infallible;
 
-/// A device that one process uses, one request at a time (GF 3.2.5).
+/// A device that one process uses, one request at a time (GF 3.2.5, González-Férez' thesis of 2012).
 pub trait TimedDevice {
     /// Why a request was not served.
     type Error: std::error::Error + Send + Sync + 'static;
@@ -13,19 +13,20 @@ pub trait TimedDevice {
     /// The device's size in sectors.
     fn capacity(&self) -> u64;
 
-    /// Serves a request of at least one sector within the device; how long it took, from its issue to its completion.
+    /// Serves a request of at least one sector within the device, and returns the time from its issue to its
+    /// completion.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// If the device fails.
     fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error>;
 
-    /// Serves reads of `sectors` at these places in the order given, `in_flight` of them at a time: as soon as one ends the
-    /// next is issued. Puts into `ended` when each ended, from the issue of the first.
+    /// Serves reads of `sectors` at these places in the given order, `in_flight` at a time: the next is issued as
+    /// soon as one ends. Stores the end of each read in `ended`, counted from the issue of the first.
     ///
-    /// A device that does not say otherwise takes one request at a time.
+    /// The default implementation issues one request at a time.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// If the device fails.
     fn serve_together(
         &mut self,
         reads: &[Lba],
@@ -43,23 +44,24 @@ pub trait TimedDevice {
         Ok(())
     }
 
-    /// Forgets all that requests left behind in the device's cache, as a restart does (GF 4.3.6).
+    /// Clears the device's cache, as a restart does (GF 4.3.6).
     ///
     /// # Errors
-    /// Where the device fails.
+    /// If the device fails.
     fn restart(&mut self) -> Result<(), Self::Error>;
 
-    /// Lets the device alone for `time`, in which it may read ahead or write back.
+    /// Leaves the device idle for `time`, in which it may read ahead or write back.
     ///
     /// # Errors
-    /// Where the device fails.
+    /// If the device fails.
     fn pause(&mut self, time: Nanos) -> Result<(), Self::Error>;
 
-    /// When the last call ended, on a clock that also runs between calls, as the spindle does. A restart may set it back.
+    /// The end of the last call, on a clock that also runs between calls, like the spindle. A restart may set it
+    /// back.
     fn now(&self) -> Nanos;
 }
 
-/// A model as a [`TimedDevice`], in virtual time. The next request follows at once on a completion.
+/// A model as a [`TimedDevice`], in virtual time. The next request follows a completion at once.
 #[derive(Clone, Debug)]
 pub struct Synchronous<D> {
     pristine: D,
@@ -69,7 +71,7 @@ pub struct Synchronous<D> {
 }
 
 impl<D: Device + Clone> Synchronous<D> {
-    /// `device` has not been used, and is what a restart returns to.
+    /// `device` must be unused; a restart returns to its state.
     pub fn new(device: D) -> Self {
         Self { pristine: device.clone(), device, now: Nanos::ZERO, done: Vec::new() }
     }
@@ -83,7 +85,7 @@ impl<D: Device + Clone> TimedDevice for Synchronous<D> {
     }
 
     /// # Panics
-    /// Where the model never completes the request: a fault in it.
+    /// If the model never completes the request, which is a fault in it.
     fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Infallible> {
         let request = DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags: Flags::empty() };
         let issued = self.now;
@@ -96,10 +98,10 @@ impl<D: Device + Clone> TimedDevice for Synchronous<D> {
         Ok(self.now - issued)
     }
 
-    /// Beyond what the model takes at once, requests wait before it in the order in which they come.
+    /// Requests beyond the device's queue depth wait in the order in which they come.
     ///
     /// # Panics
-    /// Where the model never completes a request: a fault in it.
+    /// If the model never completes a request, which is a fault in it.
     fn serve_together(
         &mut self,
         reads: &[Lba],
@@ -157,7 +159,7 @@ mod tests {
     use crate::ConstantDevice;
 
     #[test]
-    fn a_request_takes_what_the_model_says() {
+    fn a_request_takes_the_time_of_the_model() {
         let mut device = Synchronous::new(ConstantDevice::simple(1000, 1, Nanos(100), 1.0));
         for _ in 0..3 {
             assert_eq!(device.serve(Op::Read, Lba(8), Sectors(1)), Ok(Nanos(612)));

@@ -1,4 +1,4 @@
-//! What a request costs in the model of a complete drive: `cargo bench -p iopilot-device --bench drive`.
+//! The CPU time of a request in the model of a complete drive: `cargo bench -p iopilot-scsi --bench drive`.
 
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
@@ -41,7 +41,7 @@ fn g1() -> Geometry {
     Geometry::g1(&layout).expect("a sound layout")
 }
 
-/// As many blocks on as many cylinders and heads, head by head in bands of 19 cylinders and back, with slips.
+/// The same number of blocks, cylinders and heads, head by head in bands of 19 cylinders and back, with slips.
 fn g4() -> Geometry {
     let mut layout = G4Layout { heads: 6, cylinders: 24 * 418, capacity: u64::MAX, ..G4Layout::default() };
     let (mut root, mut first) = (Vec::new(), 0);
@@ -80,7 +80,7 @@ fn g4() -> Geometry {
     Geometry::g4(&layout).expect("a sound layout")
 }
 
-/// A drive of that time: 10,000 rpm, ten segments, read-ahead and fast writes.
+/// A drive of 1999: 10,000 rpm, ten segments, read-ahead and fast writes.
 fn drive(geometry: Geometry, change: impl FnOnce(&mut DriveModel)) -> SingleDrive {
     let mut model = DriveModel::plain(Mechanics {
         geometry,
@@ -100,7 +100,7 @@ fn drive(geometry: Geometry, change: impl FnOnce(&mut DriveModel)) -> SingleDriv
     SingleDrive::new(model)
 }
 
-/// One request after the other; the places are drawn beforehand.
+/// One request after the other; the addresses are drawn beforehand.
 fn one_by_one(drive: &mut SingleDrive, now: &mut Nanos, requests: &[(Op, u64)]) {
     let mut out = Vec::with_capacity(1);
     for &(op, lba) in requests {
@@ -115,7 +115,7 @@ fn one_by_one(drive: &mut SingleDrive, now: &mut Nanos, requests: &[(Op, u64)]) 
     }
 }
 
-/// So many requests always inside; returns when `count` have ended.
+/// Keeps a fixed number of requests inside; returns when `count` have ended.
 fn queued(
     drive: &mut SingleDrive,
     now: &mut Nanos,

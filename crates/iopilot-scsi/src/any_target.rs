@@ -1,10 +1,10 @@
-//! [`AnyTarget`]: one of the models that can stand at the end of a bus, dispatched without a table.
+//! [`AnyTarget`]: one of the target models, with static dispatch.
 
 use crate::{BlockTimes, Drive, Message, Signal, SimpleDisk, Target};
 use iopilot_block::{Nanos, Positions, RequestId};
 use iopilot_device::{DeviceRequest, ServiceBreakdown};
 
-/// One of the models that can stand at the end of a bus.
+/// One of the models of a target on a bus.
 #[derive(Clone, Debug)]
 pub enum AnyTarget {
     /// A drive with a buffer and mechanics.

@@ -1,8 +1,8 @@
 //! [`ControlledDrive`]: a drive behind a smart controller with a cache, as one device (Ganger A.1.2, Figure 6.8).
 //!
-//! The controller and the drive are a [`Subsystem`] of their own. Requests enter the controller's cache; what it does not
-//! serve goes to the drive, in an order of the controller's. The cache's memory keeps its data without power: a flush of the
-//! host's has nothing to do.
+//! The controller and the drive are a [`Subsystem`] of their own. Requests enter the controller's cache. Misses and
+//! write-backs go to the drive in the controller's order. The cache memory is non-volatile, so a flush by the host
+//! does nothing.
 
 use crate::{BusModel, ControllerCacheModel, Ownership};
 use crate::{
@@ -18,17 +18,17 @@ use std::collections::VecDeque;
 pub struct ControlledDrive {
     subsystem: Subsystem<Drive>,
     controller: ControllerIndex,
-    /// Longer requests are sent in pieces, one after the other.
+    /// The largest request of the cache; longer ones are sent in pieces, one after the other.
     most: u32,
-    /// What is left of those, by the name of the request.
+    /// The rest of each longer request, by its id.
     rest: Vec<DeviceRequest>,
-    /// Requests with nothing to do.
+    /// Requests that need no work.
     nothing: VecDeque<Completion>,
     done: Vec<Completion>,
 }
 
 impl ControlledDrive {
-    /// `drive` on a bus of its own below a controller with this model.
+    /// `drive` on a bus of its own, below a controller with this model.
     pub fn new(drive: Drive, model: SmartModel) -> Self {
         let most = match &model.cache {
             ControllerCacheModel::Memory(MemoryCacheModel { size, max_request, .. }) if *size > 0 => *max_request,
@@ -48,12 +48,12 @@ impl ControlledDrive {
         self.subsystem.device(0)
     }
 
-    /// What the controller's cache did.
+    /// The statistics of the controller's cache.
     pub fn cache(&self) -> ControllerCacheReport {
         self.subsystem.cache_report(self.controller).unwrap_or_default()
     }
 
-    /// Sends the first piece of `request`, and keeps what is left.
+    /// Sends the first piece of `request`, and keeps the rest.
     fn send(&mut self, request: DeviceRequest, now: Nanos) {
         let sectors = Sectors(request.sectors.0.min(self.most));
         if sectors < request.sectors {

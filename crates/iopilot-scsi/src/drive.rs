@@ -1,20 +1,19 @@
 //! [`Drive`]: the complete drive of the SCSI era — buffer segments, read-ahead, fast writes, disconnection, on-board
 //! queue — as a pure state machine (Ganger B.2, DiskSim 4.0); and [`SingleDrive`], the same as a plain device.
 //!
-//! Three things go on at once: requests talk over the bus ([`link`]), the one arm does one access at a time
-//! ([`arm`], [`stream`]), and the segments of the buffer stand between them ([`choice`], [`segment`]). A drive acts
-//! when a command, a message or a burst ends, and when somebody waits for the medium; sectors and read-ahead cost no
-//! events.
+//! Three activities run at once. Requests talk over the bus ([`link`]). The arm does one access at a time ([`arm`],
+//! [`stream`]). The segments of the buffer decouple the two ([`choice`], [`segment`]). A drive acts when a command, a
+//! message or a burst ends, and when a request waits for the medium. Sectors and read-ahead need no events.
 
 mod ahead;
 mod arm;
 mod arrive;
 mod choice;
-mod dozing;
 mod gate;
 mod link;
 mod model;
 mod out_of_turn;
+mod parked;
 mod positions;
 mod round;
 mod segment;
@@ -32,10 +31,10 @@ pub use model::{
 pub use single::SingleDrive;
 
 use crate::{BlockTimes, Message, MessageKind, Signal, Target};
-use dozing::{Dozing, DozingRead};
 use iopilot_block::{Flags, Nanos, Op, Positions, RequestId};
 use iopilot_device::{Arm, DeviceRequest, SeekFloor, ServiceBreakdown};
 use iopilot_sched::IoQueue;
+use parked::{ParkedEntry, ParkedRequests};
 use round::Round;
 use segment::Segments;
 use slot::{BusStage, CommandSlot, Media};
@@ -45,54 +44,54 @@ use stream::MediaStream;
 #[derive(Clone, Debug)]
 pub struct Drive {
     model: DriveModel,
-    /// What a block costs on the bus, ns.
+    /// The time of a block on the bus, ns.
     block: BlockTimes,
     slots: Vec<CommandSlot>,
     vacant: Vec<usize>,
-    /// The slots in use, in order of arrival, without those that doze.
+    /// The slots in use, in order of arrival, without the parked ones.
     live: Vec<usize>,
-    dozing: Dozing,
-    /// Those that wait for the arm, in order of arrival; how many of them are writes.
+    parked: ParkedRequests,
+    /// The requests that wait for the arm, in order of arrival, and how many of them are writes.
     pending: Vec<usize>,
     waiting_writes: usize,
-    /// Chooses among them, unless they are served as they came.
+    /// Chooses among the pending requests; `None` for FCFS.
     queue: Option<Box<IoQueue>>,
-    /// For [`IoQueue::completed`].
+    /// Scratch space for [`IoQueue::completed`].
     also: Vec<RequestId>,
     seek_floor: SeekFloor,
     segments: Segments,
-    /// For the segments that a write makes out of date.
+    /// Scratch space: the segments that a write invalidates.
     overlapping: Vec<usize>,
-    /// What the arm does.
+    /// The access in progress.
     stream: Option<MediaStream>,
-    /// What it waits for when it has read a track to its end.
+    /// The wrap-around that follows when read-ahead reached the end of its track.
     round: Option<Round>,
-    /// Where it stands otherwise, and from when it can move, ns.
+    /// Without a stream: the position of the arm, and from when on it can move, ns.
     arm: Arm,
     arm_free: f64,
-    /// The request that keeps the arm from others until it is done.
+    /// The request that holds the arm until it is done.
     holder: Option<usize>,
-    /// The read-ahead that is not to be broken off ends before this block.
+    /// Read-ahead must not be broken off before it has reached this block.
     hold_to: u64,
-    /// When the last write to the medium ended, and behind which block.
+    /// When the last write to the medium ended, and the block behind it.
     wrote: (f64, u64),
-    /// What the request was whose completion was sent last.
+    /// The direction of the request whose completion was sent last.
     last: Op,
-    /// Behind its last block.
+    /// The block behind that request's last block.
     last_end: u64,
-    /// Requests that are on the bus or hold it: commands, messages, bursts.
+    /// Requests that use or hold the bus: commands, messages, bursts.
     on_bus: u32,
-    /// The one that moves data or is about to.
+    /// The request that moves data or is about to.
     link: Option<usize>,
-    /// The bus was asked for.
+    /// Whether the drive has asked for the bus and is not yet granted it.
     asked: bool,
     arrivals: u64,
     next: f64,
 }
 
 impl Drive {
-    /// A drive with its arm over cylinder 0 and nothing in its buffer, at time 0. A block costs on the bus what it
-    /// costs the drive, until [`Target::set_block_times`] says otherwise.
+    /// A drive at time 0 with its arm over cylinder 0 and an empty buffer. A block takes as long on the bus as in the
+    /// drive, until [`Target::set_block_times`] says otherwise.
     pub fn new(model: DriveModel) -> Self {
         let depth = model.queue_depth.max(1) as usize + 1;
         let cylinders = model.mechanics.geometry.cylinders();
@@ -101,7 +100,7 @@ impl Drive {
             slots: Vec::with_capacity(depth),
             vacant: Vec::with_capacity(depth),
             live: Vec::with_capacity(depth),
-            dozing: Dozing::default(),
+            parked: ParkedRequests::default(),
             pending: Vec::with_capacity(depth),
             waiting_writes: 0,
             queue: turn::queue_for(&model.queue, model.queue_depth, model.mechanics.geometry.capacity()),
@@ -132,12 +131,12 @@ impl Drive {
         &self.model
     }
 
-    /// Turns the platters of an idle drive by some part of a revolution.
+    /// Turns the platters of an idle drive by a part of a revolution.
     fn respin(&mut self, revolutions: f64) {
         self.model.mechanics.respin(revolutions);
     }
 
-    /// Blocks that were taken from the host and are not on the medium.
+    /// Blocks that the host has sent and that are not on the medium.
     pub fn dirty_sectors(&self) -> u64 {
         (0..self.segments.len()).map(|i| self.received_dirty(i)).sum()
     }
@@ -154,7 +153,7 @@ impl Drive {
             moved: 0,
             arm_from: 0.0,
             bus_from: 0.0,
-            dozes: false,
+            parked: false,
             number: self.arrivals,
             fast: self.model.write.fast != FastWrite::Off && !durable,
             extra: false,
@@ -174,33 +173,33 @@ impl Drive {
         i
     }
 
-    /// Takes request `i` off the list of those to whom something can happen, if that is so.
-    fn doze(&mut self, i: usize) {
+    /// Parks request `i` if nothing can happen to it before its turn: takes it off the live list.
+    fn park(&mut self, i: usize) {
         let slot = &mut self.slots[i];
         let waits = slot.stage == BusStage::Off && slot.media == Media::Waiting && slot.segment.is_none();
         if waits && slot.request.op.transfers() {
-            slot.dozes = true;
-            self.dozing.add(slot.wanted(i));
+            slot.parked = true;
+            self.parked.add(slot.park_entry(i));
             self.live.retain(|&j| j != i);
         }
     }
 
-    /// Puts request `i` back on it.
-    fn rouse(&mut self, i: usize) {
-        if std::mem::take(&mut self.slots[i].dozes) {
-            self.dozing.remove(self.slots[i].wanted(i));
+    /// Puts request `i` back on the live list if it is parked.
+    fn unpark(&mut self, i: usize) {
+        if std::mem::take(&mut self.slots[i].parked) {
+            self.parked.remove(self.slots[i].park_entry(i));
             let number = self.slots[i].number;
             let place = self.live.partition_point(|&j| self.slots[j].number < number);
             self.live.insert(place, i);
         }
     }
 
-    /// Forgets a request.
+    /// Frees the slot of request `i`.
     fn leave(&mut self, i: usize, t: f64) {
         self.finish_in_queue(i, t);
         let slot = self.slots[i];
         if let Some(s) = slot.segment {
-            self.let_go(s, &slot);
+            self.release_segment(s, &slot);
         }
         if self.holder == Some(i) {
             self.holder = None;
@@ -209,28 +208,28 @@ impl Drive {
         self.vacant.push(i);
     }
 
-    /// All that is due at `t`, in an order that does not depend on how the calls came.
+    /// Does all that is due at `t`, in an order that does not depend on the order of the calls.
     fn run(&mut self, t: f64, out: &mut Vec<Signal>) {
         self.sync(t);
-        self.go_on(t, out);
+        self.fire_due(t, out);
     }
 
-    /// The same where the access under way has been brought up to `t`.
-    fn go_on(&mut self, t: f64, out: &mut Vec<Signal>) {
+    /// Like [`Drive::run`], once the access in progress has been brought up to `t`.
+    fn fire_due(&mut self, t: f64, out: &mut Vec<Signal>) {
         let mut at = 0;
         while at < self.live.len() {
             let i = self.live[at];
             if self.due(i).is_some_and(|due| due <= t) {
                 self.fire(i, t, out);
             }
-            // Firing takes nobody off the list.
+            // Firing removes no slot from the list.
             at += 1;
         }
-        self.settle(t, out);
+        self.dispatch_and_arbitrate(t, out);
     }
 
-    /// Gives arm and bus to who waits for them, and finds when to act next.
-    fn settle(&mut self, t: f64, out: &mut Vec<Signal>) {
+    /// Grants arm and bus to the requests that wait for them, and sets the time of the next event.
+    fn dispatch_and_arbitrate(&mut self, t: f64, out: &mut Vec<Signal>) {
         self.dispatch(t);
         self.arbitrate(t, out);
         self.next = self.next_time(t);
@@ -251,7 +250,7 @@ impl Target for Drive {
         if until <= t {
             self.arrive(i, t, out);
         }
-        self.go_on(t, out);
+        self.fire_due(t, out);
     }
 
     fn granted(&mut self, now: Nanos, out: &mut Vec<Signal>) {
@@ -259,7 +258,7 @@ impl Target for Drive {
         self.sync(t);
         self.asked = false;
         self.reselect(t, out);
-        self.go_on(t, out);
+        self.fire_due(t, out);
     }
 
     fn acknowledged(&mut self, message: Message, now: Nanos, out: &mut Vec<Signal>) {
@@ -267,10 +266,10 @@ impl Target for Drive {
         self.sync(t);
         if let Some(i) = self.slot_of(message.id) {
             if self.slots[i].stage == BusStage::Sent(message.kind) {
-                self.heard(i, message.kind, t, out);
+                self.on_acknowledged(i, message.kind, t, out);
             }
         }
-        self.go_on(t, out);
+        self.fire_due(t, out);
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -283,7 +282,7 @@ impl Target for Drive {
             let at = self.next;
             self.run(at, out);
             if self.next <= at {
-                // Something is due by less than a time can tell: let the clock pass it.
+                // The event is due by less than the clock's resolution: let the clock pass it.
                 self.run(t, out);
                 break;
             }
@@ -316,8 +315,8 @@ impl Target for Drive {
 }
 
 impl CommandSlot {
-    fn wanted(&self, i: usize) -> DozingRead {
-        DozingRead { slot: i, first: self.unmoved(), blocks: self.end() - self.unmoved(), read: self.is_read() }
+    fn park_entry(&self, i: usize) -> ParkedEntry {
+        ParkedEntry { slot: i, first: self.unmoved(), blocks: self.end() - self.unmoved(), read: self.is_read() }
     }
 
     fn message(&self, kind: MessageKind) -> Signal {

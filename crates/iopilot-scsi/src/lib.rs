@@ -1,10 +1,11 @@
-//! Drives at the end of a bus, and what stands above them: controllers, their caches, buses (Ganger A.1.2, B.2;
-//! DiskSim 4.0).
+//! Drives at the end of a bus, and the units above them: controllers, their caches, buses. Ganger is Ganger's thesis
+//! of 1995 on system-oriented evaluation of storage subsystems (A.1.2, B.2); DiskSim 4.0 is the simulator that grew
+//! from it.
 //!
-//! A [`Target`] speaks a SCSI-like protocol with its bus: command, ready, disconnect, reconnect, complete. [`Drive`] is
-//! one with mechanics, a segmented buffer and everything that DiskSim describes a drive with. A [`Subsystem`] joins
-//! targets, buses and controllers. [`SingleDrive`] and [`ControlledDrive`] make a [`Device`](iopilot_device::Device) of
-//! a drive.
+//! A [`Target`] speaks a SCSI-like protocol with its bus: command, ready, disconnect, reconnect, complete. [`Drive`]
+//! is a target with mechanics, a segmented buffer and all drive parameters of DiskSim. A [`Subsystem`] joins targets,
+//! buses and controllers. [`SingleDrive`] and [`ControlledDrive`] make a [`Device`](iopilot_device::Device) of a
+//! drive.
 
 mod any_target;
 mod controlled;

@@ -1,11 +1,11 @@
 //! [`Subsystem`]: buses, controllers and devices as a tree (Ganger A.1.2; DiskSim 4.0's storage subsystem).
 //!
 //! A request enters at the top controller on the path to its device and goes down bus by bus. From then on the device
-//! speaks: each of its messages goes up the path as far as the one who issued the request — the host, or a smart
-//! controller — and the answer comes back down. Controllers add their delays, buses their arbitration. A chain of
-//! pass-through controllers without delays answers at once.
+//! sends messages. Each message goes up the path to the issuer of the request (the host or a smart controller), and
+//! the answer comes back down. Controllers add delays, buses add arbitration. A chain of pass-through controllers
+//! without delays answers at once.
 //!
-//! Everything happens in one order: by time, then by order of insertion.
+//! All events happen in one order: by time, then by insertion.
 
 mod build;
 mod bus;
@@ -44,7 +44,7 @@ pub struct Subsystem<T> {
     flights: Vec<Flight>,
     free: Vec<u32>,
     agenda: EventQueue<Event>,
-    /// What is due at this moment, in order.
+    /// The events due at this moment, in order.
     work: VecDeque<Event>,
     signals: Vec<Signal>,
     actions: Vec<CacheAction>,
@@ -54,21 +54,21 @@ pub struct Subsystem<T> {
 
 #[derive(Clone, Debug)]
 struct Controller {
-    kind: Kind,
+    kind: ControllerKind,
     /// The bus above it, and its slot there; `None` at the top.
     above: Option<(usize, usize)>,
-    /// Before each message it sends on.
+    /// The delay before each message it passes on.
     delay: Nanos,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum ControllerKind {
     PassThrough,
     Scsi(Scsi),
     Smart(Box<Smart>),
 }
 
-/// A device at its place.
+/// A device and its place in the tree.
 #[derive(Clone, Debug)]
 struct Station<T> {
     target: T,
@@ -76,37 +76,37 @@ struct Station<T> {
     slot: usize,
     /// The controllers from the top to the one that masters its bus.
     path: Vec<usize>,
-    /// Whether whatever it says is answered at once.
+    /// Whether its messages are answered at once.
     immediate: bool,
     /// The time of its entry in the agenda.
     scheduled: Option<Nanos>,
 }
 
-/// A request on its way: of the host's, or of a smart controller's.
+/// A request in flight, from the host or from a smart controller.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     request: DeviceRequest,
     device: usize,
     origin: Origin,
     service: ServiceBreakdown,
-    /// Who still has to forget it: its issuer and its server.
+    /// How many parties still refer to it: its issuer and its server.
     open: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The host's name for it.
+    /// The host's id of the request.
     Host(RequestId),
-    /// The controller, and its cache's number for it.
+    /// The controller, and its cache's number for the request.
     Cache(usize, u32),
 }
 
-/// What somebody wants a bus for.
+/// What a unit wants a bus for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// A device has something to say.
+    /// The device has a message or data to send.
     Device(usize),
-    /// The controller at this level of the request's path sends it down.
+    /// The controller at this level of the request's path sends the command down.
     Command(usize, u32),
     /// The controller at this level of the device's path sends a message up.
     Message(usize, usize, Message),
@@ -114,7 +114,7 @@ enum Claim {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A device acts of itself.
+    /// A device acts on its own.
     Device(usize),
     Granted(Claim),
     /// A command has left the controller at this level.
@@ -123,27 +123,27 @@ enum Event {
     Up(usize, usize, Message),
     /// An acknowledgement has left the controller at this level downwards.
     Down(usize, usize, Message),
-    /// A smart controller has moved data to or from the host, by the appointment of this number.
+    /// A smart controller has moved data to or from the host; the number is that of the appointment.
     Transferred(usize, u64),
-    /// A cache's dirty data are due.
+    /// The next check for dirty data in a cache is due.
     Flush(usize),
     /// A device has been idle since its idle period of this number began.
     Idle(usize, usize, u64),
 }
 
-/// How much the host may send to a device at once.
+/// How many requests the host may have outstanding at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceLimits {
-    /// The controller that limits it, together with all other devices below it; `None` where the device itself does.
+    /// The controller that sets the limit for all devices below it together; `None` if the device itself does.
     pub controller: Option<usize>,
     /// Requests outstanding at that controller or device.
     pub depth: u32,
-    /// Larger requests have to be sent in pieces, one after the other; `None` for no limit.
+    /// The host sends larger requests in pieces, one after the other; `None` for no limit.
     pub max_request: Option<u32>,
 }
 
 impl<T: Target> Subsystem<T> {
-    /// Takes a request for `device` that arrives at `now` from the host, which calls it `request.id`.
+    /// Takes a request of the host for `device` at `now`; the host calls it `request.id`.
     pub fn submit(&mut self, device: usize, request: DeviceRequest, now: Nanos) {
         self.now = self.now.max(now);
         let origin = Origin::Host(request.id);
@@ -152,7 +152,7 @@ impl<T: Target> Subsystem<T> {
         self.drain(now);
     }
 
-    /// When something next happens, at the latest; `None` where it only waits for requests.
+    /// The latest moment at which the next event happens; `None` if the subsystem only waits for requests.
     pub fn next_event(&self) -> Option<Nanos> {
         let done = self.done.first().map(|c| c.at);
         let next = self.agenda.next_time();
@@ -173,8 +173,8 @@ impl<T: Target> Subsystem<T> {
         out.append(&mut self.done);
     }
 
-    /// Runs until something completes or `limit` is reached; appends what completed to `out` and answers the time.
-    pub fn advance_to_completion(&mut self, limit: Nanos, out: &mut Vec<Completion>) -> Nanos {
+    /// Runs until a request completes or `limit` is reached. Appends what completed to `out` and returns the time.
+    pub(crate) fn advance_to_completion(&mut self, limit: Nanos, out: &mut Vec<Completion>) -> Nanos {
         while self.done.is_empty() {
             let Some(Scheduled { at, event, .. }) = self.agenda.pop_due(limit) else { break };
             self.now = at;
@@ -185,7 +185,7 @@ impl<T: Target> Subsystem<T> {
         self.now
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     pub fn devices(&self) -> usize {
         self.devices.len()
     }
@@ -195,16 +195,16 @@ impl<T: Target> Subsystem<T> {
         &self.devices[device].target
     }
 
-    /// What a queue before `device` may ask about positions.
+    /// The positions that a queue before `device` may ask for.
     pub fn positions(&self, device: usize) -> Option<&dyn Positions> {
         self.devices[device].target.positions()
     }
 
-    /// What the host may send to `device` at once.
+    /// The host's limits at `device`.
     pub fn limits(&self, device: usize) -> DeviceLimits {
         let station = &self.devices[device];
         for &controller in &station.path {
-            if let Kind::Smart(smart) = &self.controllers[controller].kind {
+            if let ControllerKind::Smart(smart) = &self.controllers[controller].kind {
                 let max = smart.cache.max_request();
                 return DeviceLimits {
                     controller: Some(controller),
@@ -221,10 +221,10 @@ impl<T: Target> Subsystem<T> {
         self.buses[bus.0].report(self.now)
     }
 
-    /// What the cache of a controller did, where it has one.
+    /// What the cache of a controller did; `None` if it has none.
     pub fn cache_report(&self, controller: ControllerIndex) -> Option<ControllerCacheReport> {
         match &self.controllers[controller.0].kind {
-            Kind::Smart(smart) => Some(smart.cache.report()),
+            ControllerKind::Smart(smart) => Some(smart.cache.report()),
             _ => None,
         }
     }
@@ -245,7 +245,7 @@ impl<T: Target> Subsystem<T> {
         number
     }
 
-    /// One of those who know the request forgets it.
+    /// One party releases its reference to the request.
     fn close(&mut self, flight: u32) {
         let open = &mut self.flights[flight as usize].open;
         *open -= 1;
@@ -298,7 +298,7 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// Lets a device act, and does what it says.
+    /// Lets a device act, and handles its signals.
     fn at_device(&mut self, device: usize, now: Nanos, act: impl FnOnce(&mut T, &mut Vec<Signal>)) {
         let mut signals = std::mem::take(&mut self.signals);
         act(&mut self.devices[device].target, &mut signals);
@@ -357,7 +357,7 @@ impl<T: Target> Subsystem<T> {
             Claim::Device(device) => self.at_device(device, now, |target, signals| target.granted(now, signals)),
             Claim::Command(level, flight) => self.command_granted(level, flight, now),
             Claim::Message(level, device, message) => {
-                // A message is short: the bus is free again at once.
+                // A message is short: the bus is released at once.
                 let controller = self.devices[device].path[level];
                 if let Some((bus, _)) = self.controllers[controller].above {
                     self.release(bus, now);
@@ -367,7 +367,7 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// The device's message has been taken note of by everybody above.
+    /// All controllers above have acknowledged the device's message.
     fn acknowledge(&mut self, device: usize, message: Message, now: Nanos) {
         self.at_device(device, now, |target, signals| target.acknowledged(message, now, signals));
         if message.kind == MessageKind::Complete {
@@ -383,7 +383,7 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// The host's request is done.
+    /// A request of the host is done.
     fn complete(&mut self, flight: u32, now: Nanos) {
         let Flight { origin, service, .. } = self.flights[flight as usize];
         if let Origin::Host(id) = origin {

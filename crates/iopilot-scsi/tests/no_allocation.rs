@@ -1,4 +1,4 @@
-//! In the steady state a drive allocates nothing per request, whatever its queue does.
+//! In the steady state a drive allocates nothing per request, whatever its queue policy.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_device::{Completion, Device, DeviceRequest, Geometry, Mechanics, SeekCurve, TrackLayout, Zone};
@@ -13,7 +13,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: hands everything to the system's allocator; the counter is a plain thread-local without a destructor.
+// SAFETY: every call goes to the system's allocator; the counter is a plain thread-local without a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, size: Size) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
@@ -52,7 +52,8 @@ fn drive(change: impl FnOnce(&mut DriveModel)) -> SingleDrive {
     SingleDrive::new(model)
 }
 
-/// Keeps `depth` requests in the drive until `count` have ended; reads and writes, every third behind the one before.
+/// Keeps `depth` requests in the drive until `count` have ended: reads and writes, every third one continuing the
+/// previous one.
 fn run(drive: &mut SingleDrive, names: &mut Vec<usize>, out: &mut Vec<Completion>, now: &mut Nanos, count: usize) {
     let mut seed = now.0 | 1;
     let (mut ended, mut last) = (0, 0);

@@ -1,11 +1,11 @@
-//! [`MemberClock`]: which member acts next.
+//! [`MemberClock`]: which member has the next event.
 
 use iopilot_block::Nanos;
 
-/// The times of the members' next events, as a tournament: the earliest in O(1), a change in O(log members).
+/// The times of the members' next events, as a tournament tree: the earliest in O(1), a change in O(log members).
 #[derive(Clone, Debug)]
 pub(super) struct MemberClock {
-    /// The winner of each pair; the members begin in the middle.
+    /// The winner of each pair; the members' leaves begin in the middle.
     tree: Vec<Nanos>,
     leaves: usize,
 }
@@ -16,7 +16,7 @@ impl MemberClock {
         Self { tree: vec![Nanos::MAX; 2 * leaves], leaves }
     }
 
-    /// `member` acts next at `at`.
+    /// Sets the time of the next event of `member`.
     pub(super) fn set(&mut self, member: u32, at: Option<Nanos>) {
         let mut node = self.leaves + member as usize;
         self.tree[node] = at.unwrap_or(Nanos::MAX);
@@ -35,7 +35,7 @@ impl MemberClock {
         self.tree[1]
     }
 
-    /// The member with the earliest event; of several the first.
+    /// The member with the earliest event; the lowest among equals.
     pub(super) fn first(&self) -> u32 {
         let mut node = 1;
         while node < self.leaves {
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_wins_and_the_first_of_equals() {
+    fn the_earliest_member_wins_and_the_lowest_among_equals() {
         let mut clock = MemberClock::new(5);
         assert_eq!(clock.earliest(), Nanos::MAX);
         for (member, at) in [(4, 30), (1, 20), (3, 20), (0, 50)] {

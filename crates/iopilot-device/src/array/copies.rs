@@ -1,32 +1,32 @@
-//! [`CopyChoice`]: which copy a read of a mirrored array goes to.
+//! [`CopyChoice`]: which copy serves a read of a mirrored array.
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Which copy a read goes to (Ganger A.1.2.1; DiskSim's `Copy choice on read`, in its order).
+/// Which copy serves a read (Ganger A.1.2.1; DiskSim's `Copy choice on read`, in its order).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyChoice {
-    /// The first that is there.
+    /// The first copy on a working member.
     First,
-    /// Any, at random.
+    /// A random copy.
     Random,
     /// In turns, with one counter for the array.
     RoundRobin,
-    /// The one whose last request was nearest by address; ties at random.
+    /// The copy on the member whose last request was nearest by address; ties at random.
     Nearest,
-    /// The one with the fewest requests waiting; ties at random.
+    /// The copy on the member with the fewest requests; ties at random.
     ShortestQueue,
-    /// The one with the fewest requests waiting; of those the nearest.
+    /// The copy on the member with the fewest requests; among equals the nearest.
     #[default]
     ShortestThenNearest,
 }
 
-/// What a choice of copies may ask of the members.
+/// The members' state that a choice of copies may use.
 pub trait MemberView {
-    /// Requests that wait at, or are in, the member.
+    /// Requests that wait for the member or are in it.
     fn queued(&self, member: u32) -> u32;
 
-    /// Where the member's last request ended.
+    /// The end address of the member's last request.
     fn last(&self, member: u32) -> u64;
 }
 
@@ -54,7 +54,7 @@ impl CopySelector {
         Self { choice, turn: 0, random: Pcg64Mcg::seed_from_u64(seed) }
     }
 
-    /// One of `candidates` (members, at least one of them) for a read that begins at `lba`.
+    /// One of `candidates` (members, at least one) for a read that begins at `lba`.
     pub(super) fn choose(&mut self, candidates: &[u32], lba: u64, view: &impl MemberView) -> u32 {
         let first = candidates.first().copied().unwrap_or_default();
         if candidates.len() < 2 {
@@ -73,7 +73,7 @@ impl CopySelector {
         }
     }
 
-    /// The one with the least key; any of them where several have it.
+    /// The member with the least key; a random one among equals.
     fn least(&mut self, candidates: &[u32], key: impl Fn(u32) -> (u32, u64)) -> u32 {
         let mut best = (u32::MAX, u64::MAX);
         let (mut chosen, mut ties) = (0, 0);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn each_choice_is_the_one_it_says() {
+    fn each_policy_chooses_its_copy() {
         let view = Members([(3, 100), (1, 900), (1, 500)]);
         let pick = |choice, lba| CopySelector::new(choice, 1).choose(&[0, 1, 2], lba, &view);
         assert_eq!(pick(CopyChoice::First, 900), 0);

@@ -21,17 +21,17 @@ use iopilot_block::{EventQueue, InputError, Nanos, Scheduled};
 use iopilot_sched::IoQueueConfig;
 use std::collections::VecDeque;
 
-/// An array of devices: a controller with a queue, stripe locks, perhaps a write-back cache, members that may fail, and
-/// spares. A pure state machine; members may be of any model, and arrays themselves. See `docs/reference/arrays.md`.
+/// An array of devices: a controller with a queue, stripe locks, an optional write-back cache, members that may fail,
+/// and spares. It is a pure state machine. Members may be of any model, even arrays. See `docs/reference/arrays.md`.
 #[derive(Clone, Debug)]
 pub struct Array<D> {
     model: ArrayModel,
     mapper: Mapper,
     health: Health,
     members: Vec<Member<D>>,
-    /// When the members act next.
+    /// The next event of each member.
     clock: MemberClock,
-    /// What the controller itself does later.
+    /// Future events of the controller itself.
     events: EventQueue<ArrayEvent>,
     operations: Operations,
     issued: IssuedRequests,
@@ -42,19 +42,19 @@ pub struct Array<D> {
     background: Background<D>,
     /// When the bus to the host is free, ns.
     bus_free: f64,
-    /// Requests of the host that are not complete.
+    /// Requests of the host in flight.
     host_requests: u32,
-    /// Buffers.
+    /// Scratch buffers.
     completions: Vec<Completion>,
     ready: Vec<u32>,
     granted: Vec<u32>,
 }
 
 impl<D: Device + Clone> Array<D> {
-    /// An idle array; a spare is a copy of `spare`, or of the first member.
+    /// An idle array. A spare is a copy of `spare`, or of the first member.
     ///
     /// # Errors
-    /// Where the model contradicts itself, or does not fit the members.
+    /// If the model is inconsistent, or does not fit the members.
     pub fn new(model: ArrayModel, members: Vec<D>, spare: Option<D>) -> Result<Self, InputError> {
         model.check()?;
         let layout = &model.layout;
@@ -98,7 +98,7 @@ impl<D: Device + Clone> Array<D> {
         for i in 0..array.model.failures.len() {
             let failure = array.model.failures[i];
             if failure.at == Nanos::ZERO {
-                // Nothing is under way yet.
+                // No operation is in progress yet.
                 array.fail(failure.member, Nanos::ZERO, &mut Vec::new());
             } else {
                 array.events.push(failure.at, ArrayEvent::Fail(failure.member));
@@ -107,7 +107,7 @@ impl<D: Device + Clone> Array<D> {
         Ok(array)
     }
 
-    /// Its constants.
+    /// The parameters of the array.
     pub fn model(&self) -> &ArrayModel {
         &self.model
     }
@@ -117,7 +117,7 @@ impl<D: Device + Clone> Array<D> {
         self.mapper.layout()
     }
 
-    /// What is lost at present.
+    /// Which rows are lost now.
     pub fn health(&self) -> &Health {
         &self.health
     }
@@ -127,7 +127,7 @@ impl<D: Device + Clone> Array<D> {
         self.nvram.used()
     }
 
-    /// When the last rebuild was complete; `None` where none was, or one is under way.
+    /// When the last rebuild ended; `None` if there was none, or one is in progress.
     pub fn rebuilt_at(&self) -> Option<Nanos> {
         self.background.rebuilt_at()
     }
@@ -181,14 +181,14 @@ impl<D: Device + Clone> Array<D> {
             ArrayEvent::Finish(operation) => self.finish(operation, now, out),
             ArrayEvent::Fail(member) => {
                 self.fail(member, now, out);
-                self.settle(now, out);
+                self.admit_and_destage(now, out);
             }
             ArrayEvent::Idle(token) => self.idle(token, now, out),
-            ArrayEvent::Rebuild => self.rebuild_on(now, out),
+            ArrayEvent::Rebuild => self.rebuild_next_rows(now, out),
         }
     }
 
-    /// The member's next event has come.
+    /// Processes the member's next event.
     fn advance_member(&mut self, member: u32, now: Nanos, out: &mut Vec<Completion>) {
         let mut done = std::mem::take(&mut self.completions);
         let at = &mut self.members[member as usize];
@@ -201,17 +201,17 @@ impl<D: Device + Clone> Array<D> {
         }
         done.clear();
         self.completions = done;
-        self.touch(member);
+        self.update_clock(member);
     }
 
-    /// Notes when a member acts next, after it was given something.
-    fn touch(&mut self, member: u32) {
+    /// Updates the member's next event after a call.
+    fn update_clock(&mut self, member: u32) {
         let at = &self.members[member as usize];
         let next = if at.present { at.device.next_event() } else { None };
         self.clock.set(member, next);
     }
 
-    /// All of an operation's member requests are done.
+    /// Finishes an operation whose member requests are all done.
     fn plan_done(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         match self.operations[operation].task {
             ArrayTask::Host(request) => self.host_done(operation, &request, now, out),

@@ -1,36 +1,36 @@
-//! [`Health`]: which units of which members cannot be read.
+//! [`Health`]: which rows of which members cannot be read.
 
-/// What is lost. A member that is being rebuilt is whole up to some row.
+/// The lost rows of each member. A member that is being rebuilt is intact up to some row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// The first row that is lost, by member.
+    /// The first lost row, by member.
     lost_from: Vec<u64>,
     degraded: bool,
 }
 
 impl Health {
-    /// All `members` are whole.
+    /// All `members` are intact.
     pub fn whole(members: u32) -> Self {
         Self { lost_from: vec![u64::MAX; members as usize], degraded: false }
     }
 
-    /// Loses `member`.
+    /// Marks all of `member` as lost.
     pub fn lose(&mut self, member: u32) {
         self.rebuilt_to(member, 0);
     }
 
-    /// All rows of `member` before `row` can be read again.
+    /// Marks the rows of `member` before `row` as rebuilt.
     pub fn rebuilt_to(&mut self, member: u32, row: u64) {
         self.lost_from[member as usize] = row;
         self.degraded = self.lost_from.iter().any(|&row| row < u64::MAX);
     }
 
-    /// `member` is whole again.
+    /// Marks `member` as intact.
     pub fn restore(&mut self, member: u32) {
         self.rebuilt_to(member, u64::MAX);
     }
 
-    /// Whether anything is lost.
+    /// Whether any row is lost.
     pub fn is_degraded(&self) -> bool {
         self.degraded
     }
@@ -40,7 +40,7 @@ impl Health {
         self.degraded && row >= self.lost_from[member as usize]
     }
 
-    /// Members of which something is lost.
+    /// Members with lost rows.
     pub fn lost(&self) -> impl Iterator<Item = u32> + '_ {
         (0u32..).zip(&self.lost_from).filter(|(_, row)| **row < u64::MAX).map(|(member, _)| member)
     }

@@ -10,7 +10,7 @@ pub use organisation::{MirrorOrder, Organisation, Redundancy, Rotation};
 use iopilot_block::{InputError, Lba};
 use table::LayoutTable;
 
-/// A place within a stripe: which of its data units, or (from [`ArrayLayout::data_units`] on) which of its check units
+/// A position within a stripe: one of its data units, or (from [`ArrayLayout::data_units`] on) one of its check units
 /// or further copies.
 pub type UnitIndex = u32;
 
@@ -23,12 +23,12 @@ pub struct UnitPlace {
     pub row: u64,
 }
 
-/// Where an address lies: within which unit of which stripe.
+/// The unit and stripe of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitAddress {
     /// The stripe (parity group), counted from 0.
     pub stripe: u64,
-    /// Which of its data units.
+    /// The data unit within the stripe.
     pub unit: u32,
     /// Sectors from the start of the unit.
     pub offset: u32,
@@ -36,10 +36,10 @@ pub struct UnitAddress {
 
 /// The map of an array: pure arithmetic, O(1), no time.
 ///
-/// The address space is cut into stripe units, and every [`ArrayLayout::data_units`] of them form a stripe, together
-/// with its check units (parity) or copies. The placement of the units repeats with a period and is kept as a table of
-/// one period, whatever the organisation: a rotated parity is a table of as many stripes as there are members, a
-/// declustered one that of its block design (Ganger A.1.2.1).
+/// The address space is cut into stripe units. [`ArrayLayout::data_units`] of them form a stripe, together with its
+/// check units (parity) or copies. The placement of the units repeats with a period, and a table of one period stores
+/// it for every organisation. A rotated parity has a period of as many stripes as there are members, a declustered
+/// one that of its block design (Ganger A.1.2.1).
 #[derive(Clone, Debug)]
 pub struct ArrayLayout {
     table: LayoutTable,
@@ -49,11 +49,11 @@ pub struct ArrayLayout {
     copies: u32,
     /// Sectors of a stripe unit.
     unit: u64,
-    /// Stripes in a row that are placed alike (parity stripe unit over stripe unit).
+    /// Consecutive stripes with the same placement (parity stripe unit over stripe unit).
     repeat: u64,
     /// Stripes of full units.
     stripes: u64,
-    /// Sectors of each unit in one more stripe at the end of the members; 0 where there is none.
+    /// Sectors of each unit in an additional stripe at the end of the members; 0 if there is none.
     tail: u64,
 }
 
@@ -61,7 +61,7 @@ impl ArrayLayout {
     /// The map of `organisation`.
     ///
     /// # Errors
-    /// Names what does not fit together.
+    /// Names the values that do not fit together.
     pub fn new(organisation: &Organisation) -> Result<Self, InputError> {
         organisation.check()?;
         let (members, size) = (organisation.members, organisation.member_sectors);
@@ -121,12 +121,12 @@ impl ArrayLayout {
         self.unit
     }
 
-    /// Stripes, the shorter one at the end included.
+    /// Number of stripes, including the shorter one at the end.
     pub fn stripes(&self) -> u64 {
         self.stripes + u64::from(self.tail > 0)
     }
 
-    /// Stripe units of each member, the shorter one at the end included.
+    /// Stripe units of each member, including the shorter one at the end.
     pub fn rows(&self) -> u64 {
         self.stripes / self.table.stripes() * self.table.rows()
             + self.stripes % self.table.stripes()
@@ -178,7 +178,7 @@ impl ArrayLayout {
         self.place(stripe, unit + copy * self.data)
     }
 
-    /// The stripe and position that lie in `row` of `member`; `None` past the last stripe.
+    /// The stripe and position in `row` of `member`; `None` past the last stripe.
     pub fn at(&self, member: u32, row: u64) -> Option<(u64, UnitIndex)> {
         let (group, inner) = self.split(row);
         let (period, entry) = (group / self.table.rows(), group % self.table.rows());
@@ -208,8 +208,8 @@ impl ArrayLayout {
         })
     }
 
-    /// The first `rows` rows of all members as a text table: data units by their number, then `P` and `Q`, copies as
-    /// the units they repeat.
+    /// The first `rows` rows of all members as a text table: data units by their number, then `P` and `Q`; copies
+    /// show the number of their unit.
     pub fn draw(&self, rows: u64) -> String {
         let mut text = String::from("row ");
         for member in 0..self.members {

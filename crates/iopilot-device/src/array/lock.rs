@@ -1,11 +1,11 @@
-//! [`Locks`]: who may work on which sectors of which stripes.
+//! [`Locks`]: locks on sectors of stripes.
 
 /// The same sectors of all units of some stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LockedExtent {
     /// First and last stripe.
     pub(super) stripes: (u64, u64),
-    /// First sector within each unit, and the one behind the last.
+    /// First sector within each unit, and the sector behind the last.
     pub(super) sectors: (u32, u32),
 }
 
@@ -21,16 +21,16 @@ impl LockedExtent {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     owner: u32,
-    /// Order of arrival.
+    /// Number in order of arrival.
     order: u64,
     extent: LockedExtent,
     exclusive: bool,
-    /// Earlier entries that are in its way.
+    /// Earlier entries that conflict with it.
     blockers: u32,
 }
 
-/// Locks on stripes, granted in order of arrival: whoever updates parity excludes others from the sectors of the
-/// stripe that the update reads or writes. Each step is O(entries).
+/// Locks on stripes, granted in order of arrival. A parity update locks the sectors of the stripe that it reads or
+/// writes. Each step is O(entries).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Locks {
     entries: Vec<Entry>,
@@ -39,7 +39,7 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// `owner` asks for `extent`; true where it has it at once, otherwise a release will name it.
+    /// Requests `extent` for `owner`. Returns true if it is locked at once; otherwise a later release grants it.
     pub(super) fn acquire(&mut self, owner: u32, extent: LockedExtent, exclusive: bool) -> bool {
         let in_the_way = |e: &&Entry| (exclusive || e.exclusive) && e.extent.overlaps(&extent);
         let blockers = self.entries.iter().filter(in_the_way).count() as u32;
@@ -48,7 +48,7 @@ impl Locks {
         blockers == 0
     }
 
-    /// `owner` is done; appends those who have their locks now to `granted`, in order of arrival.
+    /// Releases the lock of `owner`; appends the owners whose locks are granted to `granted`, in order of arrival.
     pub(super) fn release(&mut self, owner: u32, granted: &mut Vec<u32>) {
         let Some(at) = self.entries.iter().position(|entry| entry.owner == owner) else { return };
         let gone = self.entries.swap_remove(at);
@@ -82,7 +82,7 @@ mod tests {
         assert!(locks.acquire(1, extent(5, 5, 0, 8), true));
         assert!(locks.acquire(2, extent(5, 5, 8, 16), true), "other sectors of the parity");
         assert!(!locks.acquire(3, extent(4, 6, 0, 64), true));
-        assert!(!locks.acquire(4, extent(6, 6, 0, 8), true), "behind 3, which came first");
+        assert!(!locks.acquire(4, extent(6, 6, 0, 8), true), "waits for 3, which came first");
         assert!(locks.acquire(5, extent(7, 7, 0, 8), true));
         let mut granted = Vec::new();
         locks.release(1, &mut granted);

@@ -1,4 +1,4 @@
-//! [`Mapper`]: from a request of the array to those of its members.
+//! [`Mapper`]: maps a request of the array to requests of its members.
 
 mod read;
 mod rebuild;
@@ -10,29 +10,30 @@ use super::layout::{ArrayLayout, UnitIndex};
 use super::plan::{MemberIo, Plan};
 use iopilot_block::{Lba, Op, Sectors};
 
-/// How redundancy is kept up to date.
+/// How a write updates redundancy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UpdateRule {
-    /// Whichever needs fewer reads; reconstruct-write where both need as many, as it reads nothing it then overwrites.
+    /// The method that needs fewer reads; on a tie reconstruct-write, which does not read blocks that it then
+    /// overwrites.
     #[default]
     LeastReads,
-    /// Read-modify-write where fewer than this many units of a stripe are written (DiskSim's `RMW vs. reconstruct`,
+    /// Read-modify-write if fewer than this many units of a stripe are written (DiskSim's `RMW vs. reconstruct`,
     /// times the number of disks).
     Below(u32),
 }
 
-/// Which sectors of the parity a write touches where it covers several units of a stripe in part.
+/// Which sectors of the parity a write touches if it covers several units of a stripe in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParityRange {
-    /// Exactly those that change.
+    /// Exactly the sectors that change.
     #[default]
     Exact,
-    /// DiskSim's: from the lowest offset over the longest extent, and a reconstruct-write reads the units that are not
-    /// written at all.
+    /// DiskSim's range: from the lowest offset over the longest extent. A reconstruct-write also reads the units that
+    /// are not written at all.
     DiskSim,
 }
 
-/// What a write waits for where it needs reads.
+/// Which reads a write waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteOrder {
     /// The reads of its stripe.
@@ -40,29 +41,29 @@ pub enum WriteOrder {
     ByStripe,
     /// All reads of the request (DiskSim's `Synch writes for safety` 1).
     Phased,
-    /// Data: the read of the old data in its place; parity: all reads of its stripe (DiskSim's 0).
+    /// Data wait for the read of the old data in their place, parity for all reads of its stripe (DiskSim's 0).
     Eager,
 }
 
-/// The choices that a map leaves open.
+/// The choices that a layout leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappingRules {
     /// Read-modify-write or reconstruct-write.
     pub update: UpdateRule,
     /// Sectors of parity.
     pub parity_range: ParityRange,
-    /// What writes wait for.
+    /// Which reads a write waits for.
     pub order: WriteOrder,
-    /// Requests to a member in the same direction with at most this many sectors between them are joined, the gap
-    /// included; 0 joins those that touch.
+    /// Requests to a member in the same direction are joined if at most this many sectors lie between them, and the
+    /// gap is included; 0 joins adjoining requests only.
     pub merge_gap: u32,
-    /// Which copy a read goes to.
+    /// Which copy serves a read.
     pub copy_choice: CopyChoice,
-    /// Seed of random choices of copies.
+    /// The seed of random choices of copies.
     pub seed: u64,
 }
 
-/// One unit of the stripe at hand.
+/// One unit of the current stripe.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     member: u32,
@@ -80,20 +81,21 @@ impl Unit {
     }
 }
 
-/// Turns requests of an array into plans. Nothing is allocated once its buffers and the plans' have grown.
+/// Turns requests of an array into plans. It allocates nothing once its buffers and those of the plans have grown.
 #[derive(Clone, Debug)]
 pub struct Mapper {
     layout: ArrayLayout,
     rules: MappingRules,
     selector: CopySelector,
-    /// Last request to each member by kind of operation, in the plan at hand; may be stale, which the plan notices.
+    /// The last request to each member by kind of operation in the current plan. It may be stale; the plan checks
+    /// that.
     last: Vec<[u32; 3]>,
-    /// The units of the stripe at hand.
+    /// The units of the current stripe.
     units: Vec<Unit>,
     /// The copy chosen for each column.
     columns: Vec<Option<u32>>,
     candidates: Vec<u32>,
-    /// Reads and writes of the stripe at hand, by index in the plan; of writes, whether of data, and the unit.
+    /// Reads and writes of the current stripe: the index in the plan, and the unit.
     reads: Vec<(u32, UnitIndex)>,
     writes: Vec<(u32, UnitIndex)>,
 }
@@ -104,19 +106,19 @@ struct Row {
     stripe: u64,
     /// Sectors of each unit.
     unit: u32,
-    /// First sector within the stripe, and the one behind the last.
+    /// First sector within the stripe, and the sector behind the last.
     start: u64,
     end: u64,
 }
 
 impl Row {
-    /// Units touched: the first and the one behind the last.
+    /// The touched units: the first, and the one behind the last.
     fn units(&self) -> (u32, u32) {
         let unit = u64::from(self.unit);
         ((self.start / unit) as u32, (self.end.div_ceil(unit)) as u32)
     }
 
-    /// The part of a unit that is touched.
+    /// The touched part of a unit.
     fn part(&self, position: UnitIndex) -> (u32, u32) {
         let first = u64::from(position) * u64::from(self.unit);
         let lo = self.start.clamp(first, first + u64::from(self.unit));
@@ -126,7 +128,7 @@ impl Row {
 }
 
 impl Mapper {
-    /// Maps by `layout` and `rules`.
+    /// A mapper by `layout` and `rules`.
     pub fn new(layout: ArrayLayout, rules: MappingRules) -> Self {
         let members = layout.members() as usize;
         Self {
@@ -142,13 +144,13 @@ impl Mapper {
         }
     }
 
-    /// The map.
+    /// The layout.
     pub fn layout(&self) -> &ArrayLayout {
         &self.layout
     }
 
-    /// Plans a read, write or discard of `sectors` at `lba`, which lie within the array; a flush is not mapped. What is
-    /// lost must be within what the organisation survives. A discard reaches whole stripes only where there is parity.
+    /// Plans a read, write or discard of `sectors` at `lba`, within the array; a flush is not mapped. The
+    /// organisation must survive the lost members. With parity, a discard covers only whole stripes.
     pub fn plan(
         &mut self,
         op: Op,
@@ -180,7 +182,7 @@ impl Mapper {
         }
     }
 
-    /// Fills `units` with the stripe's, from `from` on.
+    /// Fills `units` with the positions `from` to before `to` of the stripe.
     fn load_units(&mut self, row: &Row, health: &Health, from: UnitIndex, to: UnitIndex) {
         self.units.clear();
         for position in from..to {
@@ -192,7 +194,7 @@ impl Mapper {
         }
     }
 
-    /// Adds a request for a part of a unit; joins it to the member's last where it can.
+    /// Adds a request for a part of a unit; joins it to the member's last request if possible.
     fn push(&mut self, plan: &mut Plan, op: Op, unit: &Unit, lo: u32, hi: u32) -> u32 {
         let io = MemberIo { member: unit.member, op, lba: Lba(unit.base + u64::from(lo)), sectors: Sectors(hi - lo) };
         let kind = match op {

@@ -1,4 +1,4 @@
-//! [`Member`]: one member and what waits for it.
+//! [`Member`]: a member and its queue.
 
 use crate::{Device, DeviceRequest, MemberReport, ServiceBreakdown};
 use iopilot_block::{Flags, Nanos, Op, RequestId};
@@ -8,21 +8,21 @@ use std::collections::VecDeque;
 use super::copies::MemberView;
 use super::plan::MemberIo;
 
-/// A member request that is out: waiting at the controller, or in the member.
+/// A member request in progress: waiting at the controller, or in the member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IssuedMemberIo {
-    /// Whose it is, and which of its plan.
+    /// The operation it belongs to, and its index in the operation's plan.
     pub(super) operation: u32,
     pub(super) index: u32,
     pub(super) io: MemberIo,
     pub(super) flags: Flags,
-    /// Where the time of those went that it waited for.
+    /// Where the time went in the requests that it waited for.
     pub(super) path: ServiceBreakdown,
-    /// Whether it is out.
+    /// Whether it is in progress.
     pub(super) live: bool,
 }
 
-/// All member requests that are out, by number; the number is their name at the member.
+/// All member requests in progress. Their numbers are their ids at the member.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IssuedRequests {
     slots: Vec<IssuedMemberIo>,
@@ -43,7 +43,7 @@ impl IssuedRequests {
         }
     }
 
-    /// Takes one out.
+    /// Removes a request.
     pub(super) fn take(&mut self, at: u32) -> IssuedMemberIo {
         let slot = &mut self.slots[at as usize];
         slot.live = false;
@@ -55,18 +55,18 @@ impl IssuedRequests {
         &self.slots[at as usize]
     }
 
-    /// The numbers of those that are out at `member`.
+    /// The numbers of the requests in progress at `member`.
     pub(super) fn at_member(&self, member: u32) -> impl Iterator<Item = u32> + '_ {
         (0u32..).zip(&self.slots).filter(move |(_, s)| s.live && s.io.member == member).map(|(at, _)| at)
     }
 }
 
-/// What waits for a member at the controller.
+/// The requests that wait for a member at the controller.
 #[derive(Clone, Debug)]
 enum Waiting {
     /// In order of arrival.
     Fifo(VecDeque<u32>),
-    /// In the order of a policy; flushes go before all others.
+    /// In the order of a policy; flushes go first.
     Ordered { queue: Box<IoQueue>, flushes: VecDeque<u32> },
 }
 
@@ -107,31 +107,31 @@ impl Waiting {
 
     fn completed(&mut self, at: u32, io: &MemberIo, now: Nanos) {
         if let (Self::Ordered { queue, .. }, true) = (self, io.op != Op::Flush) {
-            // Nothing completes with it: streams and overlaps are off.
+            // No other request completes with it: streams and overlaps are off.
             queue.completed(RequestId::from_index(at as usize), now, &mut Vec::new());
         }
     }
 }
 
-/// A member, or the spare in its place.
+/// A member, or the spare that replaces it.
 #[derive(Clone, Debug)]
 pub(super) struct Member<D> {
     pub(super) device: D,
-    /// Whether there is a device to talk to.
+    /// False while the member has failed and has no spare.
     pub(super) present: bool,
     waiting: Waiting,
     in_flight: u32,
     depth: u32,
     /// Where the last request to it ended.
     last: u64,
-    /// Reads and writes given to it.
+    /// Reads and writes issued to it.
     given: [u64; 2],
     busy: Nanos,
     busy_since: Nanos,
 }
 
 impl<D: Device> Member<D> {
-    /// At most `depth` requests are given to it at once; the others wait in the order of `policy`.
+    /// At most `depth` requests are in the device at once; the others wait in the order of `policy`.
     pub(super) fn new(device: D, depth: u32, policy: Option<&IoQueueConfig>) -> Self {
         let depth = depth.min(device.queue_depth());
         Self {
@@ -147,12 +147,12 @@ impl<D: Device> Member<D> {
         }
     }
 
-    /// What it did so far; a spare goes on with the counts of the member it stands for.
+    /// What it did so far; a spare continues the counts of the member it replaces.
     pub(super) fn report(&self) -> MemberReport {
         MemberReport { reads: self.given[0], writes: self.given[1], busy_s: self.busy.as_secs_f64() }
     }
 
-    /// Queues a request and gives the member what it can take.
+    /// Queues a request and issues what the member can take.
     pub(super) fn submit(&mut self, at: u32, requests: &IssuedRequests, now: Nanos) {
         self.waiting.push(at, &requests.get(at).io, now);
         self.pump(requests, now);
@@ -161,13 +161,13 @@ impl<D: Device> Member<D> {
     /// One of its requests is done.
     pub(super) fn completed(&mut self, at: u32, io: &MemberIo, requests: &IssuedRequests, now: Nanos) {
         self.in_flight -= 1;
-        self.rest(now);
+        self.end_busy_period(now);
         self.waiting.completed(at, io, now);
         self.pump(requests, now);
     }
 
-    /// Ends the time that it was busy, where nothing is inside.
-    fn rest(&mut self, now: Nanos) {
+    /// Ends a busy period if nothing is in flight.
+    fn end_busy_period(&mut self, now: Nanos) {
         if self.in_flight == 0 {
             self.busy += now.since(self.busy_since);
         }
@@ -199,24 +199,24 @@ impl<D: Device> Member<D> {
         }
     }
 
-    /// The member is gone, with all that it was to do.
+    /// Removes the device with all its requests.
     pub(super) fn remove(&mut self, policy: Option<&IoQueueConfig>, now: Nanos) {
         self.waiting = Waiting::new(policy);
         if std::mem::take(&mut self.in_flight) > 0 {
-            self.rest(now);
+            self.end_busy_period(now);
         }
         self.last = 0;
         self.present = false;
     }
 
-    /// A spare takes its place.
+    /// Puts a spare in its place.
     pub(super) fn replace(&mut self, spare: D) {
         self.device = spare;
         self.present = true;
     }
 }
 
-/// What a choice of copies may see of the members.
+/// The members' state for a choice of copies.
 pub(super) struct Members<'a, D>(pub(super) &'a [Member<D>]);
 
 impl<D> MemberView for Members<'_, D> {

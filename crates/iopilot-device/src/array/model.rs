@@ -5,71 +5,72 @@ use super::mapper::MappingRules;
 use iopilot_block::{InputError, Nanos};
 use iopilot_sched::{IoQueueConfig, OverlapScheme};
 
-/// An array's controller, and what befalls its members.
+/// The controller of an array, and the failures of its members.
 #[derive(Clone, Debug)]
 pub struct ArrayModel {
     /// Where data and redundancy lie.
     pub layout: ArrayLayout,
-    /// How requests become those of the members.
+    /// How requests are mapped to the members.
     pub rules: MappingRules,
-    /// Requests the controller takes at once.
+    /// Requests the controller accepts at once.
     pub queue_depth: u32,
-    /// Requests a member is given at once; at most what it takes.
+    /// Requests outstanding at a member; at most its queue depth.
     pub member_queue_depth: u32,
-    /// In which order requests beyond that are given to a member; `None`: as they came. Requests do not become one
-    /// there, and complete one by one.
+    /// The order in which waiting requests are issued to a member; `None` for FCFS. Requests are not merged there,
+    /// and complete one by one.
     pub member_queue: Option<IoQueueConfig>,
-    /// Processing of a command before anything else happens; commands overlap.
+    /// Command processing before anything else; commands overlap.
     pub command: Nanos,
     /// Nanoseconds per byte between host and controller, one transfer at a time; 0 for none.
     pub bus_ns_per_byte: f64,
-    /// The write-back cache, battery-backed.
+    /// The battery-backed write-back cache.
     pub nvram: Option<NvramModel>,
-    /// What fails and when, each member at most once.
+    /// Failures of members, at most one each.
     pub failures: Vec<Failure>,
     /// Whether and how failed members are rebuilt.
     pub rebuild: Option<RebuildModel>,
 }
 
-/// The write-back cache: writes are complete once they are in it, also those with FUA.
+/// The write-back cache: a write completes once it is in the cache, even with FUA.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NvramModel {
     /// Size in sectors.
     pub sectors: u64,
-    /// Share that must be in use before destaging begins.
+    /// The fraction in use above which destaging begins.
     pub destage_above: f64,
-    /// Share that is in use when it ends; at most the other. Writes gather meanwhile, so that runs are longer.
+    /// The fraction in use at which destaging ends; at most `destage_above`. Writes gather meanwhile, so that runs
+    /// are longer.
     pub destage_to: f64,
-    /// How long the host must have no requests outstanding before all is destaged.
+    /// How long the host must be idle before everything is destaged.
     pub destage_idle: Nanos,
-    /// Destages at once.
+    /// The number of concurrent destages.
     pub destage_depth: u32,
 }
 
-/// A member fails.
+/// The failure of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which.
+    /// The member that fails.
     pub member: u32,
-    /// When; at 0 it is lost from the start.
+    /// When it fails; with 0 it is lost from the start.
     pub at: Nanos,
 }
 
 /// Failed members are rebuilt onto spares, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RebuildModel {
-    /// Spares.
+    /// The number of spares.
     pub spares: u32,
-    /// Bytes per second written to the spare at most; `None`: as fast as it goes.
+    /// The most bytes per second written to the spare; `None` for no limit.
     pub rate: Option<f64>,
     /// Sectors rebuilt at once, rounded to whole stripe units, at least one.
     pub chunk: u64,
-    /// How long after the failure it begins.
+    /// The delay between the failure and the start of the rebuild.
     pub delay: Nanos,
 }
 
 impl ArrayModel {
-    /// An array without a cache, in good health, whose controller costs nothing.
+    /// An array without a cache and failures, whose controller takes no time.
     pub fn new(layout: ArrayLayout, rules: MappingRules) -> Self {
         Self {
             layout,
@@ -85,10 +86,10 @@ impl ArrayModel {
         }
     }
 
-    /// Whether the values make sense together.
+    /// Checks that the values are consistent.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the first inconsistent value.
     pub fn check(&self) -> Result<(), InputError> {
         let wrong = |field: &str, got: String, expected: String| Err(InputError::new(field, got, expected));
         let members = self.layout.members();

@@ -3,34 +3,35 @@
 use iopilot_block::{Lba, SortedIndex};
 use std::collections::HashMap;
 
-/// Sectors of a line: one bit each in a word.
+/// Sectors of a line, one for each bit of a word.
 const LINE: u64 = 64;
-/// How many stripes ahead are looked at for a whole one.
+/// How many stripes ahead are searched for a whole one.
 const AHEAD: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
     number: u64,
-    /// Sectors that are newer than those of the members.
+    /// Sectors that are newer than the members' copies.
     dirty: u64,
-    /// Sectors that are being written to the members; may be dirty again.
+    /// Sectors that are being written to the members; they may be dirty again.
     writing: u64,
-    /// In the index of lines that can be destaged.
+    /// Whether it is in the index of lines that can be destaged.
     listed: bool,
 }
 
-/// What one destage may cover around a sector.
+/// The sectors that one destage may cover.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Region {
     /// First sector.
     pub(super) first: u64,
-    /// The one behind the last.
+    /// The sector behind the last.
     pub(super) behind: u64,
-    /// Whether writing all of it is cheaper a sector than a part: a stripe with redundancy, whose rest need not be read.
+    /// Whether a sector costs less if the whole region is written. True for a stripe with redundancy, because the
+    /// rest need not be read.
     pub(super) better_whole: bool,
 }
 
-/// A run of sectors that can be destaged, and whether it fills its region.
+/// A run of sectors that can be destaged, with its region.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     lo: u64,
@@ -38,22 +39,22 @@ struct Run {
     region: Region,
 }
 
-/// Sectors that were acknowledged and are not on the members yet, by lines of 64. They are destaged in sweeps from low
-/// addresses to high ones, runs as long as they are. All steps are O(lines concerned) and a search.
+/// Acknowledged sectors that are not on the members yet, in lines of 64. They are destaged in upward sweeps, in runs
+/// as long as possible. All steps are O(lines concerned) and a search.
 #[derive(Clone, Debug)]
 pub(super) struct Nvram {
     lines: Vec<Line>,
     free: Vec<u32>,
-    /// Never iterated: its order does not matter.
+    /// Never iterated, so its order does not matter.
     by_number: HashMap<u64, u32>,
-    /// Lines of which something can be destaged: number, place in `lines`.
+    /// Lines that can be destaged in part: their number, and their index in `lines`.
     ready: SortedIndex<u32>,
-    /// Where the sweep is, a sector.
+    /// The sector that the sweep has reached.
     sweep: u64,
     used: u64,
 }
 
-/// Each line that `[lba, lba + sectors)` touches, with the bits of it.
+/// Each line in `[lba, lba + sectors)`, with the bits concerned.
 fn pieces(lba: u64, sectors: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = lba + sectors;
     (lba / LINE..end.div_ceil(LINE)).map(move |number| {
@@ -77,7 +78,7 @@ impl Nvram {
         }
     }
 
-    /// Sectors that it holds.
+    /// The number of sectors it holds.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
@@ -86,7 +87,7 @@ impl Nvram {
         self.by_number.get(&number).map(|&at| &self.lines[at as usize])
     }
 
-    /// How many sectors more it would hold with these.
+    /// How many more sectors it would hold with these.
     pub(super) fn growth(&self, lba: u64, sectors: u64) -> u64 {
         let new = |(number, bits): (u64, u64)| bits & !self.line(number).map_or(0, |l| l.dirty | l.writing);
         pieces(lba, sectors).map(|piece| u64::from(new(piece).count_ones())).sum()
@@ -97,7 +98,7 @@ impl Nvram {
         pieces(lba, sectors).all(|(number, bits)| self.line(number).is_some_and(|l| bits & !(l.dirty | l.writing) == 0))
     }
 
-    /// Takes sectors in.
+    /// Adds sectors, as dirty.
     pub(super) fn insert(&mut self, lba: u64, sectors: u64) {
         for (number, bits) in pieces(lba, sectors) {
             let at = match self.by_number.get(&number) {
@@ -107,24 +108,24 @@ impl Nvram {
             let line = &mut self.lines[at as usize];
             self.used += u64::from((bits & !(line.dirty | line.writing)).count_ones());
             line.dirty |= bits;
-            self.settle(at);
+            self.update_line(at);
         }
     }
 
-    /// Forgets sectors: they were written past it, or discarded.
+    /// Drops sectors that were discarded or written directly to the members.
     pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
         for (number, bits) in pieces(lba, sectors) {
             let Some(&at) = self.by_number.get(&number) else { continue };
             let line = &mut self.lines[at as usize];
             self.used -= u64::from((line.dirty & bits & !line.writing).count_ones());
             line.dirty &= !bits;
-            self.settle(at);
+            self.update_line(at);
         }
     }
 
-    /// Chooses what to destage next: the run of sectors that the sweep comes to, within the region that `region` gives
-    /// for a sector of the array. Where whole regions are better, the first whole one of those ahead, or else the longest
-    /// run. They count as being written.
+    /// Chooses the next destage and marks it as being written. It is the next run in the sweep, within the region
+    /// that `region` gives for a sector. If whole regions are better, it is the first whole region ahead, or else the
+    /// longest run.
     pub(super) fn pick(&mut self, region: impl Fn(u64) -> Region) -> Option<(u64, u64)> {
         let mut best = self.next_run(self.sweep, &region)?;
         let first = best.lo;
@@ -148,13 +149,13 @@ impl Nvram {
             let line = &mut self.lines[at as usize];
             line.writing |= bits;
             line.dirty &= !bits;
-            self.settle(at);
+            self.update_line(at);
         }
         self.sweep = hi;
         Some((lo, hi - lo))
     }
 
-    /// The run at or above `from`, or the lowest where there is none.
+    /// The run at or above `from`; the lowest run if there is none.
     fn next_run(&self, from: u64, region: impl Fn(u64) -> Region) -> Option<Run> {
         let number = from / LINE;
         let here = self.ready(number) & (u64::MAX << (from % LINE));
@@ -169,14 +170,14 @@ impl Nvram {
         Some(Run { lo: self.reach_down(seed, region.first), hi: self.reach_up(seed, region.behind), region })
     }
 
-    /// What was picked has been written.
+    /// The picked sectors have been written.
     pub(super) fn written(&mut self, lba: u64, sectors: u64) {
         for (number, bits) in pieces(lba, sectors) {
             let Some(&at) = self.by_number.get(&number) else { continue };
             let line = &mut self.lines[at as usize];
             self.used -= u64::from((line.writing & bits & !line.dirty).count_ones());
             line.writing &= !bits;
-            self.settle(at);
+            self.update_line(at);
         }
     }
 
@@ -185,7 +186,7 @@ impl Nvram {
         self.line(number).map_or(0, |line| line.dirty & !line.writing)
     }
 
-    /// The end of the run that is ready from `at` on, at most `limit`.
+    /// The end of the ready run from `at` on, at most `limit`.
     fn reach_up(&self, mut at: u64, limit: u64) -> u64 {
         loop {
             let bit = at % LINE;
@@ -198,7 +199,7 @@ impl Nvram {
         }
     }
 
-    /// The start of the run that is ready up to `at`, at least `limit`.
+    /// The start of the ready run up to `at`, at least `limit`.
     fn reach_down(&self, mut at: u64, limit: u64) -> u64 {
         while at > limit {
             let bit = (at - 1) % LINE;
@@ -228,8 +229,8 @@ impl Nvram {
         at
     }
 
-    /// Puts a line where it belongs after a change: into the index, out of it, or away.
-    fn settle(&mut self, at: u32) {
+    /// Updates the index after a change of a line, and frees an empty line.
+    fn update_line(&mut self, at: u32) {
         let line = &mut self.lines[at as usize];
         let key = Lba(line.number);
         let ready = line.dirty & !line.writing != 0;
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_goes_up_in_whole_runs_and_begins_again() {
+    fn a_sweep_goes_up_run_by_run_and_starts_over() {
         let mut cache = Nvram::new();
         cache.insert(1000, 100);
         cache.insert(100, 8);
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(cache.pick(|_| region(64, 128)), Some((100, 28)), "no further than the region");
         assert_eq!(cache.pick(all), Some((128, 20)));
         cache.insert(90, 4);
-        assert_eq!(cache.pick(all), Some((1000, 100)), "what lies behind the sweep waits for the next");
+        assert_eq!(cache.pick(all), Some((1000, 100)), "sectors behind the sweep wait for the next one");
         cache.insert(1050, 2);
         cache.written(1000, 100);
         assert!(cache.contains(1050, 2) && !cache.contains(1049, 2), "written again while it was being written");
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_stripes_go_before_parts_of_others_and_fuller_parts_before_emptier() {
+    fn whole_stripes_go_first_and_then_longer_runs() {
         let stripes = |at: u64| Region { first: at / 256 * 256, behind: at / 256 * 256 + 256, better_whole: true };
         let mut cache = Nvram::new();
         cache.insert(0, 8);
@@ -300,7 +301,7 @@ mod tests {
         assert_eq!(cache.pick(stripes), Some((512, 256)));
         assert_eq!(cache.pick(stripes), Some((356, 100)));
         assert_eq!(cache.pick(stripes), Some((0, 8)));
-        // A whole stripe beyond those looked at is not waited for.
+        // A whole stripe beyond the search limit is ignored.
         (0..20).for_each(|i| cache.insert(1024 + i * 256, 8));
         cache.insert(1024 + 20 * 256, 256);
         assert_eq!(cache.pick(stripes), Some((1024, 8)));
@@ -308,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_was_written_and_not_destaged(
+        fn it_holds_the_sectors_written_and_not_yet_destaged(
             steps in prop::collection::vec((0u8..5, 0u64..600, 1u64..200), 1..80)
         ) {
             let mut cache = Nvram::new();

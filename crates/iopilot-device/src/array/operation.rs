@@ -1,10 +1,10 @@
-//! [`ArrayOperation`]: one thing that the array is doing, for the host or for itself.
+//! [`ArrayOperation`]: an operation in progress, for the host or in the background.
 
 use super::plan::Plan;
 use crate::{DeviceRequest, ServiceBreakdown};
 use iopilot_block::Nanos;
 
-/// What for.
+/// The purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArrayTask {
     /// A request of the host.
@@ -15,21 +15,21 @@ pub(super) enum ArrayTask {
     Rebuild { member: u32, row: u64, rows: u64, begun: Nanos },
 }
 
-/// An operation: its plan and how far it has come. Slots are used again, with their plan's buffers.
+/// An operation: its plan and its progress. Slots are reused with their plan's buffers.
 #[derive(Clone, Debug)]
 pub(super) struct ArrayOperation {
     pub(super) task: ArrayTask,
     pub(super) plan: Plan,
-    /// Member requests that are out.
+    /// Member requests that are issued and not done.
     pub(super) outstanding: u32,
-    /// Whether a read was lost with its member, so that all must be planned again.
+    /// Whether a read was lost with its member, so that the operation must be planned again.
     pub(super) again: bool,
     pub(super) locked: bool,
-    /// Whether the flush that goes before it (PREFLUSH) is still to be done, or under way.
+    /// Whether the flush before it (PREFLUSH) is still to be done, or in progress.
     pub(super) preflush: bool,
-    /// Where the time went: along the member request that was done last and those that it waited for.
+    /// Where the time went: along the last finished member request and those that it waited for.
     pub(super) path: ServiceBreakdown,
-    /// In the controller, and in a flush before.
+    /// Time in the controller, and in a flush before.
     pub(super) elsewhere: ServiceBreakdown,
     /// Whether all member requests so far were cache hits.
     pub(super) all_hits: bool,
@@ -64,7 +64,7 @@ impl ArrayOperation {
     }
 }
 
-/// One after the other.
+/// The breakdown of two phases, one after the other.
 pub(super) fn sum(a: &ServiceBreakdown, b: &ServiceBreakdown) -> ServiceBreakdown {
     ServiceBreakdown {
         seek: a.seek + b.seek,
@@ -76,7 +76,7 @@ pub(super) fn sum(a: &ServiceBreakdown, b: &ServiceBreakdown) -> ServiceBreakdow
     }
 }
 
-/// The operations under way, by number.
+/// The operations in progress, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Operations {
     slots: Vec<ArrayOperation>,
@@ -102,7 +102,7 @@ impl Operations {
         self.free.push(at);
     }
 
-    /// Whether nothing is under way.
+    /// Whether no operation is in progress.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.slots.len() == self.free.len()

@@ -1,11 +1,11 @@
-//! [`Plan`]: the member requests that a logical request becomes, and which must wait for which.
+//! [`Plan`]: the member requests of a logical request, and their dependencies.
 
 use iopilot_block::{Lba, Op, Sectors};
 
 /// A request to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberIo {
-    /// Which member.
+    /// The member's number.
     pub member: u32,
     /// Read, write or discard.
     pub op: Op,
@@ -27,18 +27,18 @@ const NO_EDGE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Node {
     io: MemberIo,
-    /// Of how many others it must wait for the end.
+    /// How many requests it still waits for.
     waits: u32,
-    /// First of those that wait for it, in `edges`.
+    /// The first of its waiters, in `edges`.
     edge: u32,
 }
 
-/// Member requests with their dependencies, and how far they have come: writes that need old data or parity wait for
-/// the reads of it. Its buffers are meant to be used again and again.
+/// Member requests with their dependencies and progress. Writes that need old data or parity wait for the reads of
+/// it. The buffers are meant to be reused.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     nodes: Vec<Node>,
-    /// Who waits, and the next of those that wait for the same.
+    /// A waiter, and the next entry with a waiter of the same request.
     edges: Vec<(u32, u32)>,
     /// Whether all writes wait for all reads.
     phased: bool,
@@ -67,7 +67,7 @@ impl Plan {
         self.nodes.len()
     }
 
-    /// Whether nothing is to be done.
+    /// Whether there are no member requests.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -77,7 +77,7 @@ impl Plan {
         self.left == 0
     }
 
-    /// Begins: names all that can be issued at once.
+    /// Begins: calls `issue` for all requests that can be issued at once.
     pub fn begin(&mut self, mut issue: impl FnMut(usize, &MemberIo)) {
         self.left = self.nodes.len() as u32;
         self.reads_left = self.nodes.iter().filter(|node| node.io.op == Op::Read).count() as u32;
@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// A member request is done: names those that can be issued now.
+    /// A member request is done: calls `issue` for those that can be issued now.
     pub fn done(&mut self, index: usize, mut issue: impl FnMut(usize, &MemberIo)) {
         self.left -= 1;
         if self.nodes[index].io.op != Op::Read {
@@ -129,8 +129,8 @@ impl Plan {
         (self.nodes.len() - 1) as u32
     }
 
-    /// Extends request `index` to `end` where it is of that member and direction and begins before `lba`, at most `gap`
-    /// sectors behind its end.
+    /// Extends request `index` to the end of `io`, if both have the same member and direction and `io` starts at most
+    /// `gap` sectors behind it, and not before it. Returns whether it did.
     pub(super) fn extend(&mut self, index: u32, io: &MemberIo, gap: u32) -> bool {
         let Some(node) = self.nodes.get_mut(index as usize) else { return false };
         let last = &mut node.io;

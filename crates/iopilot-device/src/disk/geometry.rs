@@ -1,9 +1,9 @@
-//! [`Geometry`]: where a logical block lies on the platters.
+//! [`Geometry`]: the place of each logical block on the platters.
 //!
-//! However a drive lays out its blocks — in zones of like tracks ([`TrackLayout`]), with slips, spares and remapped sectors
-//! ([`G1Layout`]), by a list of extents ([`G2Layout`]) or by nested repetitions ([`G4Layout`]) — the question is the
-//! same: which blocks come one after another under the head, where is the arm for them, and at which angle do they
-//! start? The answer is a [`Track`], and the next one. Angles are in revolutions from the index mark.
+//! Drives lay out blocks in zones of equal tracks ([`TrackLayout`]), with slips, spares and remapped sectors
+//! ([`G1Layout`]), by a list of extents ([`G2Layout`]) or by nested repetitions ([`G4Layout`]). The questions are
+//! always the same: which blocks follow one another under the head, where is the arm for them, and at which angle do
+//! they start? The answer is a [`Track`], and the next one. Angles are in revolutions from the index mark.
 
 mod divisor;
 mod g1;
@@ -56,7 +56,7 @@ macro_rules! mapped {
     };
 }
 
-/// Heads and cylinders that a drive may have: far beyond any, but nothing in here gets out of hand.
+/// The most heads and cylinders of a drive: far beyond any real drive, and low enough to prevent overflows.
 const MOST_HEADS: u32 = 1024;
 const MOST_CYLINDERS: u32 = 1 << 27;
 
@@ -71,7 +71,7 @@ fn check_size(heads: u32, cylinders: u32) -> Result<(), InputError> {
 }
 
 impl Geometry {
-    /// `zones` are in the order of their blocks. Of their sectors the first `capacity` are used, all where `None`.
+    /// `zones` are in the order of their blocks. The first `capacity` of their sectors are used, or all if `None`.
     pub fn new(heads: u32, layout: TrackLayout, zones: Vec<Zone>, capacity: Option<u64>) -> Self {
         let map = Zoned::new(heads, layout, zones, capacity);
         let cylinders = map.cylinders();
@@ -81,7 +81,7 @@ impl Geometry {
     /// The map of DiskSim's layout g1.
     ///
     /// # Errors
-    /// Where the layout contradicts itself; names the zone and the parameter.
+    /// If the layout is inconsistent; names the zone and the parameter.
     pub fn g1(layout: &G1Layout) -> Result<Self, InputError> {
         check_size(layout.heads, layout.cylinders)?;
         let map = G1::new(layout)?;
@@ -92,7 +92,7 @@ impl Geometry {
     /// The map of DiskSim's layout g2.
     ///
     /// # Errors
-    /// As [`Geometry::g1`].
+    /// As for [`Geometry::g1`].
     pub fn g2(layout: &G2Layout) -> Result<Self, InputError> {
         check_size(layout.heads, layout.cylinders)?;
         let map = G2::new(layout)?;
@@ -103,7 +103,7 @@ impl Geometry {
     /// The map of DiskSim's layout g4.
     ///
     /// # Errors
-    /// As [`Geometry::g1`].
+    /// As for [`Geometry::g1`].
     pub fn g4(layout: &G4Layout) -> Result<Self, InputError> {
         check_size(layout.heads, layout.cylinders)?;
         let map = G4::new(layout)?;
@@ -121,7 +121,7 @@ impl Geometry {
         self.heads
     }
 
-    /// Cylinders from the outermost to the innermost; where a layout reaches beyond those of its drive, with these.
+    /// Number of cylinders from the outermost to the innermost. Includes those by which a layout exceeds its drive.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -133,7 +133,7 @@ impl Geometry {
 
     /// The track that holds block `lba`, which is below [`Geometry::capacity`].
     ///
-    /// O(log zones), or O(1) on average where there are slips; for g4 times the depth of its index.
+    /// O(log zones), or O(1) on average with slips; for g4 times the depth of its index.
     #[inline]
     pub fn track_of(&self, lba: u64) -> Track {
         mapped!(self, map => map.track_of(lba))
@@ -148,22 +148,22 @@ impl Geometry {
         Some(mapped!(self, map => map.next_track(track)))
     }
 
-    /// Where block `lba` lies.
+    /// The place of block `lba`.
     pub fn place_of(&self, lba: u64) -> BlockPlace {
         let track = self.track_of(lba);
         let sector = track.sector + (lba - track.first) as u32;
         BlockPlace { cylinder: track.cylinder, head: track.head, sector, angle: fraction(track.angle_of(lba)) }
     }
 
-    /// From the lowest to behind the highest block on the physical track of which `track` is all or a part: slips cut
-    /// it into parts that follow each other, remapped blocks that belong here are counted in, those that were brought
-    /// here are left out. The blocks of a remapped part are on their own. O(1) but next to a slip or defect.
+    /// The range of blocks on the physical track of which `track` is all or a part. Slips cut a track into parts that
+    /// follow each other. Remapped blocks that belong here are included, and blocks that were remapped to here are
+    /// not. The blocks of a remapped part have a range of their own. O(1), except next to a slip or defect.
     pub fn bounds(&self, track: &Track) -> Range<u64> {
         let bounds = mapped!(self, map => map.bounds(track));
         bounds.start..bounds.end.min(self.capacity)
     }
 
-    /// The block at a place; `None` where nothing is stored there: a spare, a slipped or a bad sector.
+    /// The block at a place; `None` for a spare, a slipped or a bad sector.
     pub fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         if head >= self.heads {
             return None;

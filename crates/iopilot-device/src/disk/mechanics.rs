@@ -1,16 +1,16 @@
-//! [`Mechanics`]: the turning platters and the moving arm; [`TrackWalk`]: an access on its way along the tracks.
+//! [`Mechanics`]: rotating platters and moving arm; [`TrackWalk`]: an access on its way along the tracks.
 //!
-//! Times in here are nanoseconds as `f64`, exact to a quarter of a nanosecond over a month. The angle of the spindle is
-//! a function of absolute time, so that the phase is never lost, whatever happens in between.
+//! Times here are nanoseconds as `f64`, exact to a quarter of a nanosecond over a month. The angle of the spindle is
+//! a function of absolute time, so the phase is never lost.
 
 use super::geometry::{Geometry, Track, fraction};
 use super::seek::SeekCurve;
 
-/// A sector whose start passed under the head so shortly ago, in revolutions, is still caught: rounding to whole
-/// nanoseconds must not cost a revolution. At 7200 rpm this is 8 ns.
+/// A sector whose start passed under the head at most this long ago, in revolutions, is still caught: rounding to
+/// whole nanoseconds must not cost a revolution. At 7200 rpm this is 8 ns.
 const CATCH: f64 = 1e-6;
 
-/// Where the arm stands.
+/// A position of the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arm {
     /// Its cylinder.
@@ -19,34 +19,33 @@ pub struct Arm {
     pub head: u32,
 }
 
-/// The constants of the moving parts.
+/// The parameters of the moving parts.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     /// The map of the platters.
     pub geometry: Geometry,
-    /// How long the arm takes.
+    /// The seek times.
     pub seek: SeekCurve,
     /// One revolution, ns.
     pub period: f64,
     /// The angle at time 0, revolutions.
     pub initial_angle: f64,
-    /// Changing the head within a cylinder, ns.
+    /// Time to change the head within a cylinder, ns.
     pub head_switch: f64,
-    /// What a write waits longer for the arm to settle, ns; may be negative.
+    /// Additional settle time of a write, ns; may be negative.
     pub write_settle: f64,
 }
 
 impl Mechanics {
-    /// The time to bring the head from `arm` onto `track`: seek and head switch go on together, the longer counts; a
-    /// write then settles longer (Ganger B.1.1), or, where the curve has it the other way round, less long. Nothing on
-    /// the same track.
+    /// The time to bring the head from `arm` onto `track`. Seek and head switch overlap, and the longer one counts. A
+    /// write then settles longer (Ganger B.1.1), or shorter if the seek curve says so. Zero on the same track.
     pub fn move_time(&self, arm: Arm, track: &Track, write: bool) -> f64 {
         let seek = self.seek.time_of(arm.cylinder.abs_diff(track.cylinder), write);
         let moved = if arm.head == track.head { seek } else { seek.max(self.head_switch) };
         if write && moved > 0.0 { (moved + self.write_settle).max(0.0) } else { moved }
     }
 
-    /// The least that a move over `distance` cylinders takes, be it for a read or a write.
+    /// The least time of a move over `distance` cylinders, for a read or a write.
     pub fn least_move_time(&self, distance: u32) -> f64 {
         let write = self.seek.time_of(distance, true) + self.write_settle;
         self.seek.time_of(distance, false).min(write).max(0.0)
@@ -57,18 +56,18 @@ impl Mechanics {
         fraction(at / self.period + self.initial_angle)
     }
 
-    /// Turns the platters by some part of a revolution, as if they had begun elsewhere at time 0.
+    /// Turns the platters by a part of a revolution, as if they had started at another angle at time 0.
     pub fn respin(&mut self, revolutions: f64) {
         self.initial_angle = fraction(self.initial_angle + revolutions);
     }
 
-    /// How long from `at` until `angle` (revolutions, not negative) comes under the head.
+    /// The time from `at` until `angle` (revolutions, not negative) comes under the head.
     pub fn latency(&self, at: f64, angle: f64) -> f64 {
         let wait = fraction(angle - self.angle(at));
         if wait > 1.0 - CATCH { 0.0 } else { wait * self.period }
     }
 
-    /// Time under the head of one sector of `track`.
+    /// The time that one sector of `track` takes to pass.
     pub fn sector_time(&self, track: &Track) -> f64 {
         self.period / f64::from(track.per_turn)
     }
@@ -77,22 +76,22 @@ impl Mechanics {
 /// How the first sector of an access was reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Positioning {
-    /// Moving the arm and switching heads, ns.
+    /// Time to move the arm and switch heads, ns.
     pub(super) seek: f64,
-    /// Waiting for the sector, ns.
+    /// Time to wait for the sector, ns.
     pub(super) rotation: f64,
-    /// How far the arm moved.
+    /// Distance of the arm movement.
     pub(super) cylinders: u32,
 }
 
-/// An access that moves along the tracks in the order of the blocks: the state behind the sectors done so far.
+/// An access that moves along the tracks in the order of the blocks, with its progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackWalk {
     /// The first block not yet done.
     pub(super) next: u64,
-    /// When the last of those done had passed; before the first, when the first starts.
+    /// When the last finished sector had passed; before the first, when the first starts.
     pub(super) at: f64,
-    /// When the arm came to rest on the present track.
+    /// When the arm came to rest on the current track.
     pub(super) settled: f64,
     track: Track,
     sector_time: f64,
@@ -100,7 +99,7 @@ pub(super) struct TrackWalk {
 }
 
 impl TrackWalk {
-    /// Moves `arm` at `start` to `lba` on `track` and waits for it. `data` is when the first sector may pass (a write
+    /// Moves `arm` at `start` to `lba` on `track` and waits for it. The first sector may pass from `data` on (a write
     /// waits for its data).
     pub(super) fn start(
         mechanics: &Mechanics,
@@ -120,7 +119,7 @@ impl TrackWalk {
         (Self { next: lba, at, settled, track, sector_time: mechanics.sector_time(&track), write }, positioning)
     }
 
-    /// Goes on to the end of block `end - 1` and returns when it has passed. O(tracks crossed).
+    /// Continues to the end of block `end - 1` and returns when it has passed. O(tracks crossed).
     pub(super) fn run_to(&mut self, mechanics: &Mechanics, end: u64) -> f64 {
         while self.next < end {
             if self.next == self.track.end() && !self.switch(mechanics) {
@@ -133,7 +132,7 @@ impl TrackWalk {
         self.at
     }
 
-    /// Goes on until time `until`, and not beyond block `limit`; whole sectors only. O(tracks crossed).
+    /// Continues until time `until`, but not beyond block `limit`; whole sectors only. O(tracks crossed).
     pub(super) fn run_until(&mut self, mechanics: &Mechanics, until: f64, limit: u64) {
         while self.next < limit && self.at < until {
             if self.next == self.track.end() && !self.switch(mechanics) {
@@ -152,7 +151,7 @@ impl TrackWalk {
         }
     }
 
-    /// Where the arm stands (or is about to come to rest, see [`TrackWalk::settled`]).
+    /// The position of the arm (or where it is about to come to rest, see [`TrackWalk::settled`]).
     pub(super) fn arm(&self) -> Arm {
         Arm { cylinder: self.track.cylinder, head: self.track.head }
     }
@@ -162,7 +161,7 @@ impl TrackWalk {
         &self.track
     }
 
-    /// Time under the head of one sector here.
+    /// The time that one sector takes to pass on the current track.
     pub(super) fn sector_time(&self) -> f64 {
         self.sector_time
     }
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_settles_longer_and_so_misses_a_skew_made_for_reads() {
+    fn a_write_settles_longer_and_misses_a_skew_made_for_reads() {
         let m = mechanics();
         let arm = Arm { cylinder: 0, head: 0 };
         let (mut s, _) = TrackWalk::start(&m, arm, m.geometry.track_of(0), 0, 0.0, 0.0, true);
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn stopping_and_going_on_is_going_on() {
+    fn a_walk_in_steps_equals_an_uninterrupted_one() {
         let m = mechanics();
         let (mut whole, _) = read(&m, 30, 0.0);
         let mut steps = whole;

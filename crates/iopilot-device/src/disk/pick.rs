@@ -1,17 +1,17 @@
-//! What the arm does next: the on-board scheduler.
+//! The on-board scheduler: chooses the next job of the arm.
 
 use super::model::QueuePolicy;
 use super::request::{MediaWork, Waiting};
 use super::{MechanicalDisk, geometry::Track};
 
-/// A choice.
+/// The choice of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pick {
-    /// Nothing waits.
+    /// No job is ready.
     Nothing,
-    /// This one of the waiting requests.
+    /// The waiting request with this index.
     Waiting(usize),
-    /// This extent of the write buffer.
+    /// The extent of the write buffer with this index.
     Destage(usize),
 }
 
@@ -39,7 +39,7 @@ impl MechanicalDisk {
         Some(taken)
     }
 
-    /// Chooses at time `t`, the arm being free.
+    /// Chooses a job at time `t` for an idle arm.
     pub(super) fn pick(&self, t: f64) -> Pick {
         let Some(oldest) = self.waiting.front() else { return Pick::Nothing };
         let overdue = self.model.interface.age_limit.is_some_and(|limit| t - oldest.arrived > limit);
@@ -60,12 +60,12 @@ impl MechanicalDisk {
         self.buffer.upwards_from(self.position).map_or(Pick::Nothing, Pick::Destage)
     }
 
-    /// Least seek plus rotation; the seek alone rules most candidates out, so that few need an angle.
+    /// Shortest seek plus rotation. The seek alone rules most candidates out, so few need an angle.
     ///
-    /// Of sequential requests that wait only the first is a candidate (DiskSim's sequential stream scheme). Otherwise an
-    /// arm that comes back to a stream lands somewhere within it, and what lies before that place is passed over until
-    /// it is too old. Real drives serve streams in order, at the expense of others, up to a deadline of 1 to 4 s
-    /// (OpenZFS #11166, #15270).
+    /// Of several waiting sequential requests only the first is a candidate (DiskSim's sequential stream scheme).
+    /// Otherwise an arm that returns to a stream lands somewhere within it, and the blocks before that place are
+    /// skipped until they are too old. Real drives serve streams in order, at the expense of others, up to a deadline
+    /// of 1 to 4 s (OpenZFS #11166, #15270).
     fn pick_shortest(&self, t: f64) -> Pick {
         let mut best = (f64::INFINITY, Pick::Nothing);
         let mut blocked = false;
@@ -105,7 +105,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// Whether the segment last filled now holds all of it.
+    /// Whether the segment filled last now holds all of the request.
     fn was_just_read(&self, w: &Waiting) -> bool {
         self.ahead.as_ref().is_some_and(|ahead| {
             let segment = self.cache.segment(ahead.segment);

@@ -7,7 +7,7 @@ use crate::{ArmModel, arm_positions};
 use iopilot_block::{Cached, Lba, Nanos, Op, Sectors};
 
 impl MechanicalDisk {
-    /// An access with the arm sent at `start`; the time to its first sector, ns.
+    /// An access whose arm starts at `start`, and the time to its first sector, ns.
     fn approach(&self, arm: Arm, start: f64, lba: Lba, op: Op) -> (TrackWalk, f64) {
         let mechanics = &self.model.mechanics;
         let track = mechanics.geometry.track_of(lba.0);

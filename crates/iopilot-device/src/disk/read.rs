@@ -1,4 +1,4 @@
-//! Reads: hits, misses, and the read-ahead behind them.
+//! Reads: hits, misses, and read-ahead.
 
 use super::mechanics::{Mechanics, TrackWalk};
 use super::request::{Ahead, ArmJob, JobKind, MediaWork, ReadJob, Waiting};
@@ -57,7 +57,7 @@ impl MechanicalDisk {
         true
     }
 
-    /// Notes a hit and lets the read-ahead of a sequential reader go on (GF 4.3.1, Ganger B.1.2).
+    /// Records a hit, and continues the read-ahead of a sequential reader (GF 4.3.1, Ganger B.1.2).
     pub(super) fn after_hit(&mut self, slot: u16, first: u64, end: u64, t: f64) {
         self.cache.touch(slot);
         let room = self.cache.segment_sectors();
@@ -83,7 +83,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// Begins to read ahead with an idle arm.
+    /// Starts read-ahead with an idle arm.
     pub(super) fn read_ahead_from(&mut self, segment: u16, from: u64, limit: u64, t: f64) {
         self.release_ahead(t);
         let track = self.model.mechanics.geometry.track_of(from);
@@ -100,7 +100,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// Ends read-ahead at time `t`; the arm stays where it brought it.
+    /// Ends read-ahead at time `t`; the arm stays where it is.
     pub(super) fn release_ahead(&mut self, t: f64) {
         self.sync_ahead(t);
         if let Some(ahead) = self.ahead.take() {
@@ -111,7 +111,7 @@ impl MechanicalDisk {
 
     pub(super) fn start_read(&mut self, w: &Waiting, t: f64) {
         let (first, end) = (w.first(), w.end());
-        // A request that has just come was looked up then.
+        // A request that has not waited was looked up on arrival.
         let waited = t > w.arrived;
         if waited && self.serve_from_cache(&w.request, first, end, w.arrived, t) || self.join_ahead(w, t) {
             return;
@@ -136,8 +136,8 @@ impl MechanicalDisk {
         let first_data = stream.at;
 
         let sizes = &self.model.cache;
-        // Where others read in between, too, a reader goes on in its segment with what that was read ahead (GF 4.3.1): also one that
-        // goes backwards, or that leaves out a little.
+        // A reader continues in its segment, with that segment's read-ahead, even if others read in between (GF
+        // 4.3.1). This includes readers that go backwards or skip a little.
         let reader = held.or_else(|| self.cache.stream_of(first, end, SEQUENTIAL_DISTANCE));
         let next_ahead = |slot| self.cache.segment(slot).next_ahead(sizes.read_ahead_sequential);
         let ahead =
@@ -199,8 +199,8 @@ impl MechanicalDisk {
         self.previous_end = end;
     }
 
-    /// Serves a read from blocks that the medium is delivering as read-ahead: no positioning, only the rest of the
-    /// wait. Counts as a hit (GF 4.3.1 "partial cache hit").
+    /// Serves a read from the read-ahead in progress: it needs no positioning, only the rest of the wait. It counts
+    /// as a hit (GF 4.3.1 "partial cache hit").
     pub(super) fn join_ahead(&mut self, w: &Waiting, t: f64) -> bool {
         let (first, end) = (w.first(), w.end());
         let hit_ready = w.arrived + self.model.interface.hit_overhead;
@@ -249,7 +249,7 @@ impl MechanicalDisk {
 }
 
 impl Ahead {
-    /// Whether the head still is on its way along the blocks.
+    /// Whether the head is still moving along the blocks.
     pub(super) fn is_live(&self, t: f64) -> bool {
         self.stream.next < self.limit || self.stream.at >= t
     }

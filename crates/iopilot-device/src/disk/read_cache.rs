@@ -1,18 +1,18 @@
 //! [`ReadCache`]: the on-board buffer for reads, in segments of contiguous blocks (GF 4.3.1, Ganger B.1.2).
 //!
 //! Segments never overlap. The least recently used one is replaced. A segment that grows beyond its size drops its
-//! oldest blocks, like a ring buffer. Segments that hold dirty blocks are the write buffer's meanwhile.
+//! oldest blocks, like a ring buffer. Segments with dirty blocks belong to the write buffer meanwhile.
 
 use iopilot_block::{Links, List};
 
-/// One segment: holds the blocks from `start` to before `end`.
+/// A segment with the blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadSegment {
     /// First block held.
     pub(super) start: u64,
-    /// Behind the last block held.
+    /// The block behind the last one held.
     pub(super) end: u64,
-    /// Behind the last block that the host has read.
+    /// The block behind the last one that the host has read.
     pub(super) consumed: u64,
     /// Blocks to read ahead at the next miss.
     pub(super) read_ahead: u32,
@@ -22,7 +22,7 @@ pub(super) struct ReadSegment {
 }
 
 impl ReadSegment {
-    /// Blocks to read ahead at the next miss of its reader. Doubles, up to `most`, where the last read-ahead led to hits
+    /// Blocks to read ahead at the next miss of its reader. Doubles, up to `most`, if the last read-ahead led to hits
     /// (GF 4.3.1).
     pub(super) fn next_ahead(&self, most: u32) -> u32 {
         if self.was_hit { self.read_ahead.saturating_mul(2).min(most) } else { self.read_ahead }
@@ -33,22 +33,22 @@ impl ReadSegment {
 #[derive(Clone, Debug)]
 pub(super) struct ReadCache {
     slots: Vec<ReadSegment>,
-    /// Starts of the segments in use, ascending, and their slots.
+    /// First blocks of the segments in use, ascending, and their slots.
     starts: Vec<u64>,
     order: Vec<u16>,
-    /// Where the segment allocated last stood among them, if it still does.
+    /// The index of the segment allocated last in `starts`, if it is still there.
     recent: usize,
-    /// Those in use, from the least to the most recently used, and those that are not.
+    /// The slots in use, from the least to the most recently used, and the free slots.
     by_use: List<u16>,
     free: Vec<u16>,
-    /// How many of all hold dirty blocks.
+    /// The number of segments that hold dirty blocks.
     dirty: usize,
     links: Links<u16>,
     segment_sectors: u64,
 }
 
 impl ReadCache {
-    /// `segments` of `segment_sectors` each; none switches caching off.
+    /// `segments` of `segment_sectors` each; 0 turns caching off.
     pub(super) fn new(segments: u16, segment_sectors: u64) -> Self {
         Self {
             slots: vec![ReadSegment::default(); usize::from(segments)],
@@ -68,8 +68,8 @@ impl ReadCache {
         self.slots.is_empty()
     }
 
-    /// So many segments hold dirty blocks from now on. The least recently used ones are emptied where too few are left for
-    /// reads; whether any was.
+    /// Sets the number of segments that hold dirty blocks. If too few are left for reads, the least recently used
+    /// ones are emptied. Returns whether any was.
     pub(super) fn lend(&mut self, dirty: usize) -> bool {
         self.dirty = dirty.min(self.slots.len());
         let before = self.starts.len();
@@ -85,16 +85,16 @@ impl ReadCache {
         self.segment_sectors
     }
 
-    /// The slot of the segment that holds `lba`, or ends there.
+    /// The slot of the segment that holds `lba` or ends there.
     pub(super) fn find(&self, lba: u64) -> Option<u16> {
         let i = self.starts.partition_point(|&s| s <= lba);
         let slot = *self.order.get(i.checked_sub(1)?)?;
         (lba <= self.slots[usize::from(slot)].end).then_some(slot)
     }
 
-    /// The segment whose reader continues with the blocks from `first` to before `end`, where no segment holds `first`. The
-    /// blocks touch such a segment in front, or begin less than `near` behind the last block the reader asked for.
-    /// O(log segments).
+    /// The segment whose reader continues with the blocks from `first` to before `end`, if no segment holds `first`.
+    /// The blocks adjoin or overlap the front of that segment, or begin less than `near` behind the last block the
+    /// reader asked for. O(log segments).
     pub(super) fn stream_of(&self, first: u64, end: u64, near: u64) -> Option<u16> {
         let i = self.starts.partition_point(|&s| s <= first);
         if self.starts.get(i).is_some_and(|&start| start <= end) {
@@ -105,7 +105,7 @@ impl ReadCache {
         behind.is_some_and(|behind| behind < near).then_some(slot)
     }
 
-    /// Empties the segment in `slot`. It is the next to be allocated.
+    /// Empties the segment in `slot`, which is the next to be allocated.
     pub(super) fn give_up(&mut self, slot: u16) {
         self.drop_segment(self.position(self.slots[usize::from(slot)].start));
     }
@@ -115,12 +115,12 @@ impl ReadCache {
         &self.slots[usize::from(slot)]
     }
 
-    /// The segment in `slot`, to change what the host has read and the read-ahead.
+    /// The segment in `slot`, to change the host's progress and the read-ahead.
     pub(super) fn segment_mut(&mut self, slot: u16) -> &mut ReadSegment {
         &mut self.slots[usize::from(slot)]
     }
 
-    /// How far before `lba` blocks are free of other segments.
+    /// The number of blocks before `lba` that are in no segment.
     pub(super) fn room_before(&self, lba: u64) -> u64 {
         let i = self.starts.partition_point(|&s| s < lba);
         match i.checked_sub(1) {
@@ -129,8 +129,8 @@ impl ReadCache {
         }
     }
 
-    /// Takes a segment that is not in use, or else replaces the least recently used one, by one that holds the blocks from
-    /// `start` to before `end`, which no other segment holds. `None` where there are no segments for reads.
+    /// Allocates a segment for the blocks from `start` to before `end`, which no other segment holds. Takes a free
+    /// segment, or else the least recently used one. `None` if there are no segments for reads.
     pub(super) fn allocate(&mut self, start: u64, end: u64) -> Option<u16> {
         let room = self.starts.len() < self.slots.len() - self.dirty;
         let at = self.starts.partition_point(|&s| s < start);
@@ -160,8 +160,8 @@ impl ReadCache {
         }
     }
 
-    /// Adds the blocks up to before `end` to the segment; other segments lose what this runs over, and it loses its own
-    /// oldest blocks beyond its size.
+    /// Extends the segment to before `end`. Other segments lose the blocks in its way, and it drops its oldest blocks
+    /// beyond its size.
     pub(super) fn grow(&mut self, slot: u16, end: u64) {
         let segment = self.slots[usize::from(slot)];
         if !segment.used || end <= segment.end {
@@ -183,8 +183,8 @@ impl ReadCache {
         (segment.start, segment.end) = (start, end);
     }
 
-    /// Forgets the blocks from `start` to before `end`, which are being overwritten. Of a segment that is cut in two
-    /// the front part stays.
+    /// Invalidates the blocks from `start` to before `end`, which are being overwritten. A segment that is cut in two
+    /// keeps its front part.
     pub(super) fn invalidate(&mut self, start: u64, end: u64) {
         let mut at = self.starts.partition_point(|&s| s < start).saturating_sub(1);
         while at < self.starts.len() && self.starts[at] < end {
@@ -218,7 +218,7 @@ impl ReadCache {
         self.starts.partition_point(|&s| s < start)
     }
 
-    /// Moves the entry at `from` to before `to`, by one shift of what lies between; returns where it is now.
+    /// Moves the entry at `from` to before `to`, with one shift of the entries between; returns its new index.
     fn replace(&mut self, from: usize, to: usize) -> usize {
         if from < to {
             self.starts.copy_within(from + 1..to, from);
@@ -231,7 +231,7 @@ impl ReadCache {
         }
     }
 
-    /// Empties a segment, which is the first to be allocated then.
+    /// Empties a segment, which is the next to be allocated.
     fn drop_segment(&mut self, at: usize) {
         self.starts.remove(at);
         let slot = self.order.remove(at);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_segment_drops_its_oldest_blocks_and_others_lose_what_it_runs_over() {
+    fn a_growing_segment_drops_its_oldest_blocks_and_overlapped_blocks_of_others() {
         let mut cache = ReadCache::new(3, 100);
         let a = cache.allocate(0, 10).unwrap();
         cache.allocate(50, 60).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn overwritten_blocks_are_forgotten() {
+    fn overwritten_blocks_are_invalidated() {
         let mut cache = ReadCache::new(4, 100);
         for start in [0, 100, 200, 300] {
             cache.allocate(start, start + 50);
@@ -284,15 +284,15 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_goes_on_in_front_of_its_segment_or_a_little_behind_where_it_was() {
+    fn a_reader_continues_in_front_of_its_segment_or_a_little_behind_its_last_block() {
         let mut cache = ReadCache::new(3, 100);
         let a = cache.allocate(1000, 1010).unwrap();
         cache.grow(a, 1050);
         let b = cache.allocate(1200, 1210).unwrap();
         let reader = |cache: &ReadCache, first, end| cache.stream_of(first, end, 64);
         assert_eq!(reader(&cache, 990, 1000), Some(a));
-        assert_eq!(reader(&cache, 990, 999), None, "it does not touch it");
-        assert_eq!(reader(&cache, 1073, 1081), Some(a), "63 behind what was asked for");
+        assert_eq!(reader(&cache, 990, 999), None, "it does not adjoin the segment");
+        assert_eq!(reader(&cache, 1073, 1081), Some(a), "63 behind the last requested block");
         assert_eq!(reader(&cache, 1074, 1082), None);
         assert_eq!(reader(&cache, 1073, 1200), Some(b));
         cache.give_up(a);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_with_dirty_blocks_are_lent_and_come_back() {
+    fn segments_with_dirty_blocks_are_lent_and_returned() {
         let mut cache = ReadCache::new(3, 100);
         for start in [0, 1000, 2000] {
             cache.allocate(start, start + 10);

@@ -1,20 +1,20 @@
-//! What waits for the arm, and what the arm is doing.
+//! Requests that wait for the arm, and the jobs of the arm.
 
 use super::geometry::Track;
 use super::mechanics::TrackWalk;
 use crate::{DeviceRequest, ServiceBreakdown};
 use iopilot_block::{Nanos, RequestId};
 
-/// What has to be done for a waiting request.
+/// What a waiting request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MediaWork {
-    /// Read from the medium, unless another request brings the blocks in.
+    /// A read from the medium, unless another request brings the blocks in.
     Read,
-    /// Write to the medium before completion.
+    /// A write to the medium before completion.
     Write,
-    /// Put into the write buffer as soon as there is room.
+    /// Room in the write buffer.
     Buffer,
-    /// Nothing but to wait for its seal.
+    /// Only its seal.
     Flush,
 }
 
@@ -23,16 +23,16 @@ pub(super) enum MediaWork {
 pub(super) struct Waiting {
     pub(super) request: DeviceRequest,
     pub(super) work: MediaWork,
-    /// ns.
+    /// When it arrived, ns.
     pub(super) arrived: f64,
     /// When its command has been processed, ns.
     pub(super) ready: f64,
-    /// Where its first block lies, and at which angle.
+    /// The track and angle of its first block.
     pub(super) track: Track,
     pub(super) angle: f64,
-    /// The seal of the write buffer that must be on the medium before it begins (flushes).
+    /// The seal that must be on the medium before it begins (flushes).
     pub(super) seal: Option<u64>,
-    /// It goes on where another one that waits ends, and is served behind that.
+    /// Whether it continues another waiting request, and is served after that.
     pub(super) follows: bool,
 }
 
@@ -49,17 +49,17 @@ impl Waiting {
         u64::from(self.request.sectors.0)
     }
 
-    /// Whether `next` needs the arm for the same, at the block where this one ends.
+    /// Whether `next` needs the arm for the same work, at the block where this one ends.
     pub(super) fn is_before(&self, next: &Self) -> bool {
         self.work == next.work && matches!(self.work, MediaWork::Read | MediaWork::Write) && self.end() == next.first()
     }
 }
 
-/// What the arm does until `end`.
+/// A job of the arm, until `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArmJob {
     pub(super) kind: JobKind,
-    /// ns; and the same rounded up.
+    /// ns; and the same time rounded up.
     pub(super) end: f64,
     pub(super) end_nanos: Nanos,
 }
@@ -71,25 +71,25 @@ pub(super) enum JobKind {
     Destage,
 }
 
-/// A read on the medium; its stream goes on as read-ahead.
+/// A read on the medium; its stream continues as read-ahead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadJob {
     pub(super) id: RequestId,
     pub(super) sectors: u64,
-    /// First block read from the medium, and behind the last.
+    /// The first block read from the medium, and the block behind the last.
     pub(super) from: u64,
     pub(super) to: u64,
     /// When the first block comes from the medium, ns.
     pub(super) first_data: f64,
-    /// Transfer does not begin before command processing is over, ns.
+    /// The transfer does not begin before the end of command processing, ns.
     pub(super) ready: f64,
     /// When the transfer phase begins, for the breakdown.
     pub(super) transfer_from: f64,
     pub(super) service: ServiceBreakdown,
     pub(super) stream: TrackWalk,
-    /// The segment it fills; `None` where there is none or it was overwritten meanwhile.
+    /// The segment it fills; `None` if there is none or it was overwritten meanwhile.
     pub(super) segment: Option<u16>,
-    /// Read-ahead goes on to here.
+    /// The end of its read-ahead.
     pub(super) limit: u64,
 }
 

@@ -1,14 +1,14 @@
-//! [`SeekCurve`]: how long the arm takes over a distance, settling included (Ganger B.1.1).
+//! [`SeekCurve`]: the time of an arm movement by distance, including settling (Ganger B.1.1).
 
 use iopilot_block::InputError;
 
-/// Seek time as a function of the distance in cylinders. Times are in nanoseconds; distance 0 takes none.
+/// Seek time as a function of the distance in cylinders. Times are in nanoseconds; distance 0 takes no time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeekCurve {
-    /// The same over any distance (DiskSim 4.0 `constant`).
+    /// The same time for all distances (DiskSim 4.0 `constant`).
     Constant(f64),
-    /// From the single-cylinder time to the average at a third of the stroke, and on to the full stroke (DiskSim 4.0
-    /// `linear`).
+    /// Linear from the single-cylinder time to the average at a third of the stroke, and from there to the full
+    /// stroke (DiskSim 4.0 `linear`).
     Linear {
         /// One cylinder.
         single: f64,
@@ -31,7 +31,7 @@ pub enum SeekCurve {
     /// `short[0] + short[1] * sqrt(d)` below `boundary` cylinders, `long[0] + long[1] * d` from there (Ruemmler and
     /// Wilkes; DiskSim 4.0 `hpl`, and `hplplus10` with ten measured distances).
     TwoPart {
-        /// Measured times over 1, 2, ... cylinders, which go before the formula.
+        /// Measured times over 1, 2, ... cylinders, which take precedence over the formula.
         measured: Vec<f64>,
         /// The first distance of the long form.
         boundary: u32,
@@ -40,47 +40,47 @@ pub enum SeekCurve {
         /// Constant and factor of the distance.
         long: [f64; 2],
     },
-    /// Measured points, rising in distance; linear between them and beyond the last two, and below the first from
-    /// nothing at distance 0 (DiskSim 4.0 `extracted`). See [`SeekCurve::table`].
+    /// Measured points with rising distances. Linear between them and beyond the last two; below the first, linear
+    /// from zero at distance 0 (DiskSim 4.0 `extracted`). See [`SeekCurve::table`].
     Table(Vec<(u32, f64)>),
-    /// As [`SeekCurve::Table`], with times of their own for writes, which take longer to settle. See
+    /// Like [`SeekCurve::Table`], with separate times for writes, which take longer to settle. See
     /// [`SeekCurve::tables`].
     Tables {
-        /// Of reads.
+        /// Times of reads.
         read: Vec<(u32, f64)>,
-        /// Of writes.
+        /// Times of writes.
         write: Vec<(u32, f64)>,
     },
 }
 
 impl SeekCurve {
-    /// The curve through measured points; of several at one distance the first counts.
+    /// The curve through measured points; of several points at one distance the first counts.
     ///
     /// # Errors
-    /// Where there are no points, where distances do not rise from at least 1, or a time is no time.
+    /// If there are no points, if distances do not rise from at least 1, or if a time is invalid.
     pub fn table(points: &[(u32, f64)]) -> Result<Self, InputError> {
         Ok(Self::Table(checked(points)?))
     }
 
-    /// As [`SeekCurve::table`], with times of their own for writes.
+    /// Like [`SeekCurve::table`], with separate times for writes.
     ///
     /// # Errors
-    /// As [`SeekCurve::table`], for either.
+    /// As for [`SeekCurve::table`], for either table.
     pub fn tables(read: &[(u32, f64)], write: &[(u32, f64)]) -> Result<Self, InputError> {
         Ok(Self::Tables { read: checked(read)?, write: checked(write)? })
     }
 
-    /// Lee's curve with the coefficients of DiskSim: as [`SeekCurve::from_data_sheet`], with a stroke of `cylinders`
-    /// instead of one less two.
+    /// Lee's curve with the coefficients of DiskSim: like [`SeekCurve::from_data_sheet`], with a stroke of
+    /// `cylinders` instead of `cylinders - 2`.
     pub fn lee(single: f64, average: f64, full: f64, cylinders: u32) -> Self {
         let n = f64::from(cylinders.max(1));
         let root = (-10.0 * single + 15.0 * average - 5.0 * full) / (3.0 * n.sqrt());
         Self::Smooth { base: single, root, slope: (7.0 * single - 15.0 * average + 8.0 * full) / (3.0 * n) }
     }
 
-    /// The smooth curve through a data sheet's three numbers: exact at one cylinder and at the full stroke, and with
-    /// the given average over all pairs of cylinders, which is how drive makers define it (weight `cylinders - d` for
-    /// distance `d`). With `x = d / cylinders` the means of `sqrt(x)` and `x` are 8/15 and 1/3.
+    /// The smooth curve through a data sheet's three numbers. It is exact at one cylinder and at the full stroke. Its
+    /// average over all pairs of cylinders is the given one, which is how drive makers define it (weight `cylinders -
+    /// d` for distance `d`). With `x = d / cylinders` the means of `sqrt(x)` and `x` are 8/15 and 1/3.
     pub fn from_data_sheet(single: f64, average: f64, full: f64, cylinders: u32) -> Self {
         let n = f64::from(cylinders.max(3) - 2);
         // single + A * 8/15 + B / 3 = average, single + A + B = full.
@@ -94,13 +94,13 @@ impl SeekCurve {
         (single + (full - single) / 3.0, single + (full - single) * 11.0 / 15.0)
     }
 
-    /// Nanoseconds over `distance` cylinders, for a read where writes differ. O(1), for a table O(log points).
+    /// Nanoseconds over `distance` cylinders, for a read if writes differ. O(1), for a table O(log points).
     #[inline]
     pub fn time(&self, distance: u32) -> f64 {
         self.time_of(distance, false)
     }
 
-    /// Nanoseconds over `distance` cylinders before a read or a write, but for the write settle time that
+    /// Nanoseconds over `distance` cylinders before a read or a write, without the write settle time that
     /// [`Mechanics`](super::Mechanics) adds. Never negative.
     #[inline]
     pub fn time_of(&self, distance: u32, write: bool) -> f64 {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_numbers_of_a_data_sheet_come_back_out() {
+    fn a_data_sheet_curve_reproduces_its_three_numbers() {
         let n = 50_000;
         let curve = SeekCurve::from_data_sheet(0.8, 8.5, 17.0, n);
         assert_eq!(curve.time(0), 0.0);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn two_parts_meet_at_the_boundary_they_name() {
+    fn a_two_part_curve_changes_its_form_at_the_boundary() {
         // HP C2247: 3.81 + 0.33 sqrt(d) below 300 cylinders, 7.75 + 0.0059 d above.
         let curve =
             SeekCurve::TwoPart { measured: Vec::new(), boundary: 300, short: [3.81, 0.33], long: [7.75, 0.0059] };
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_short_seeks_go_before_the_formula() {
+    fn measured_short_seeks_take_precedence_over_the_formula() {
         // DiskSim's hplplus10: ten times, then 2 + sqrt(d), then 7 + d / 2.
         let measured: Vec<f64> = (1..=10).map(|d| f64::from(d) / 10.0).collect();
         let curve = SeekCurve::TwoPart { measured, boundary: 100, short: [2.0, 1.0], long: [7.0, 0.5] };
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn constant_and_linear_curves_go_through_what_they_name() {
+    fn constant_and_linear_curves_pass_through_their_parameters() {
         assert_eq!([0, 1, 900].map(|d| SeekCurve::Constant(5.0).time(d)), [0.0, 5.0, 5.0]);
         let linear = SeekCurve::Linear { single: 1.0, average: 7.0, full: 11.0, cylinders: 900 };
         assert_eq!([0, 1, 151, 600, 900].map(|d| linear.time(d)), [0.0, 1.0, 4.0, 9.0, 11.0]);
     }
 
     #[test]
-    fn lees_curve_has_the_single_cylinder_time_and_the_average_it_was_given() {
+    fn lees_curve_has_the_given_single_cylinder_time_and_average() {
         let n = 30_000;
         let curve = SeekCurve::lee(1.0, 8.0, 15.0, n);
         assert_eq!(curve.time(1), 1.0);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_may_have_a_table_of_their_own() {
+    fn writes_may_have_a_separate_table() {
         let curve = SeekCurve::tables(&[(1, 1.0), (3, 2.0)], &[(1, 1.5), (3, 4.5)]).unwrap();
         assert_eq!((curve.time_of(2, false), curve.time_of(2, true), curve.time(4)), (1.5, 3.0, 2.5));
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_falling_end_no_seek_takes_less_than_nothing() {
+    fn extrapolated_seek_times_are_never_negative() {
         assert_eq!(SeekCurve::table(&[(1, 2.0), (2, 1.0)]).unwrap().time(50), 0.0);
     }
 }

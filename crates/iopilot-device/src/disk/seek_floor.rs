@@ -1,20 +1,20 @@
-//! [`SeekFloor`]: a bound below all seeks of at least some length.
+//! [`SeekFloor`]: a lower bound of all seeks of at least some length.
 
 use std::sync::Arc;
 
-/// Steps to an octave of distances: the bound is at most 6 % of a distance too short.
+/// Steps in an octave of distances: the bound is for a distance at most 6 % too short.
 const STEPS: u32 = 16;
 
-/// For each distance a time that no seek over it or farther falls short of. Measured curves have dents: their times do
-/// not always rise with distance. What is pruned by seek time must be pruned by this.
+/// For each distance a lower bound of the times of all seeks of that length or longer. Measured curves have dents:
+/// their times do not always rise with distance. A search that prunes by seek time must use this bound.
 #[derive(Clone, Debug)]
 pub struct SeekFloor {
-    /// By step, ns. Shared, as models are copied for each run.
+    /// The bound of each step, ns. Shared, because models are copied for each run.
     floors: Arc<[f64]>,
 }
 
 impl SeekFloor {
-    /// Below `time`, ns over a distance, for distances up to `cylinders`. O(cylinders).
+    /// The bound below `time`, ns over a distance, for distances up to `cylinders`. O(cylinders).
     pub fn new(cylinders: u32, time: impl Fn(u32) -> f64) -> Self {
         let mut floors = vec![f64::INFINITY; step(cylinders.max(1)) + 1];
         for distance in 1..=cylinders.max(1) {
@@ -30,13 +30,13 @@ impl SeekFloor {
         Self { floors: floors.into() }
     }
 
-    /// No seek over `distance` cylinders or more takes less, ns. O(1).
+    /// A lower bound of seeks over `distance` cylinders or more, ns. O(1).
     pub fn at_least(&self, distance: u32) -> f64 {
         self.floors[step(distance).min(self.floors.len() - 1)]
     }
 }
 
-/// The step that `distance` belongs to: 0 for none, one for each of the first distances, then [`STEPS`] to an octave.
+/// The step of `distance`: 0 for distance 0, one for each of the first distances, then [`STEPS`] in an octave.
 fn step(distance: u32) -> usize {
     if distance < STEPS {
         return distance as usize;
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lies_below_all_longer_seeks_and_rises(times in prop::collection::vec(0.1..10.0f64, 1..400)) {
+        fn the_bound_is_below_all_longer_seeks_and_rises(times in prop::collection::vec(0.1..10.0f64, 1..400)) {
             let floor = SeekFloor::new(times.len() as u32, |d| times[d as usize - 1]);
             prop_assert_eq!(floor.at_least(0), 0.0);
             for d in 1..=times.len() {
@@ -68,7 +68,7 @@ mod tests {
                 prop_assert!(floor.at_least(d as u32) <= least);
                 prop_assert!(floor.at_least(d as u32 - 1) <= floor.at_least(d as u32));
             }
-            // With few distances nothing is lost.
+            // With few distances the bound is exact.
             if times.len() < 32 {
                 prop_assert_eq!(floor.at_least(times.len() as u32), times[times.len() - 1]);
             }

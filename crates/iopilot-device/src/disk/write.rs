@@ -1,4 +1,4 @@
-//! Writes: into the buffer, from there to the medium when there is time, or straight to the medium.
+//! Writes: into the buffer, from there to the medium in idle time, or straight to the medium.
 
 use super::mechanics::TrackWalk;
 use super::request::{ArmJob, JobKind, MediaWork, Waiting};
@@ -40,7 +40,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// Makes the read segments forget blocks that are being overwritten.
+    /// Invalidates blocks in the read segments that are being overwritten.
     pub(super) fn overwrite(&mut self, first: u64, end: u64, t: f64) {
         if self.cache.is_off() {
             return;
@@ -69,7 +69,7 @@ impl MechanicalDisk {
         }
     }
 
-    /// Segments that hold dirty blocks serve no reads, and those that do not, do.
+    /// Lends segments with dirty blocks to the write buffer, and returns the others to reads.
     pub(super) fn share_segments(&mut self) {
         if self.cache.is_off() || !self.cache.lend(self.buffer.segments(self.cache.segment_sectors())) {
             return;
@@ -110,7 +110,7 @@ impl MechanicalDisk {
         self.start_job(JobKind::Write { id: w.request.id, service }, done);
     }
 
-    /// Takes a write into the buffer and acknowledges it when its data are there.
+    /// Takes a write into the buffer and acknowledges it when its data have arrived.
     pub(super) fn accept(&mut self, w: &Waiting, t: f64) {
         let overhead = self.model.interface.write_overhead;
         let start = t.max(w.ready);
@@ -142,7 +142,7 @@ impl MechanicalDisk {
         self.start_job(JobKind::Destage, done);
     }
 
-    /// Dirty blocks are written once the arm has been idle long enough and read-ahead is through.
+    /// Schedules a destage for when the arm has been idle long enough and read-ahead has ended.
     pub(super) fn plan_destage(&mut self, t: f64) {
         self.destage_at = (!self.buffer.extents().is_empty()).then(|| {
             let idle = t + self.model.cache.destage_idle;

@@ -1,18 +1,18 @@
 //! [`WriteBuffer`]: acknowledged writes that are not on the medium yet (write-back; GF 4.3.1 "immediate reporting",
 //! Carroll 2.1.3).
 //!
-//! Kept as disjoint extents in order of address; neighbours merge, so that a run of small writes reaches the medium
-//! as one. A flush *seals* what is dirty: later writes no longer enlarge a sealed extent, so that a flush ends under a
-//! steady stream of writes too.
+//! It holds disjoint extents in order of address. Neighbours merge, so that a run of small writes reaches the medium
+//! as one. A flush *seals* the dirty extents: later writes no longer enlarge a sealed extent, so a flush ends even
+//! under a steady stream of writes.
 
 /// Dirty blocks from `start` to before `end`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DirtyExtent {
     /// First block.
     pub(super) start: u64,
-    /// Behind the last block.
+    /// The block behind the last one.
     pub(super) end: u64,
-    /// When its first block has arrived over the bus, ns. What follows arrives faster than the medium takes it.
+    /// When its first block has arrived over the bus, ns. Later blocks arrive faster than the medium takes them.
     pub(super) ready: f64,
     /// The number of flushes before it.
     epoch: u64,
@@ -31,7 +31,7 @@ pub(super) struct WriteBuffer {
 }
 
 impl WriteBuffer {
-    /// Room for `max_extents` runs of blocks, `max_sectors` in all; zero switches write-back off.
+    /// Room for `max_extents` runs of blocks, `max_sectors` in all; zero turns write-back off.
     pub(super) fn new(max_extents: usize, max_sectors: u64) -> Self {
         let extents = Vec::with_capacity(2 * max_extents + 2);
         Self { extents, in_flight: None, epoch: 0, dirty: 0, max_extents, max_sectors }
@@ -50,9 +50,9 @@ impl WriteBuffer {
             && (runs < self.max_extents || self.touching(start, start + sectors))
     }
 
-    /// Takes in a write whose first block is there at `ready`.
+    /// Adds a write whose first block arrives at `ready`.
     pub(super) fn insert(&mut self, start: u64, end: u64, ready: f64) {
-        // What overlaps goes into the extents that are there, the gaps become new ones.
+        // Overlapped blocks stay in the existing extents; the gaps become new extents.
         let mut at = self.extents.partition_point(|e| e.end <= start);
         let mut from = start;
         while from < end {
@@ -98,7 +98,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Drops the blocks from `start` to before `end`, superseded by a write straight to the medium.
+    /// Drops the blocks from `start` to before `end`, which a write to the medium supersedes.
     pub(super) fn supersede(&mut self, start: u64, end: u64) {
         let mut at = self.extents.partition_point(|e| e.end <= start);
         while at < self.extents.len() && self.extents[at].start < end {
@@ -130,13 +130,14 @@ impl WriteBuffer {
         &self.extents
     }
 
-    /// The extent to write next for an elevator at block `position`: the next one upwards, else the lowest.
+    /// The next extent for an elevator at block `position`: the next one upwards, or else the lowest.
     pub(super) fn upwards_from(&self, position: u64) -> Option<usize> {
         let at = self.extents.partition_point(|e| e.start < position);
         (!self.extents.is_empty()).then_some(if at < self.extents.len() { at } else { 0 })
     }
 
-    /// Takes up to `sectors` from the front of extent `index`, to be written now; [`WriteBuffer::written`] ends it.
+    /// Takes up to `sectors` from the front of extent `index` to be written now; [`WriteBuffer::written`] ends the
+    /// write.
     pub(super) fn begin(&mut self, index: usize, sectors: u64) -> DirtyExtent {
         let e = self.extents[index];
         let chunk = DirtyExtent { end: e.end.min(e.start + sectors.max(1)), ..e };
@@ -149,25 +150,25 @@ impl WriteBuffer {
         chunk
     }
 
-    /// What was begun is on the medium.
+    /// The blocks of the last [`WriteBuffer::begin`] are on the medium.
     pub(super) fn written(&mut self) {
         if let Some(chunk) = self.in_flight.take() {
             self.dirty -= chunk.end - chunk.start;
         }
     }
 
-    /// Seals what is dirty, for a flush; ask [`WriteBuffer::is_clean_up_to`] with the answer.
+    /// Seals the dirty extents for a flush; pass the result to [`WriteBuffer::is_clean_up_to`].
     pub(super) fn seal(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch - 1
     }
 
-    /// Whether all that was sealed up to then is on the medium.
+    /// Whether all extents sealed up to then are on the medium.
     pub(super) fn is_clean_up_to(&self, epoch: u64) -> bool {
         self.extents.iter().chain(self.in_flight.as_ref()).all(|e| e.epoch > epoch)
     }
 
-    /// Segments of so many sectors that it takes: one for each run, and as many as the blocks fill.
+    /// The number of segments of `sectors` that it occupies: one for each run, and as many as its blocks fill.
     pub(super) fn segments(&self, sectors: u64) -> usize {
         let runs = self.extents.len() + usize::from(self.in_flight.is_some());
         let filled = self.dirty.div_ceil(sectors.max(1)) as usize;
@@ -184,7 +185,7 @@ impl WriteBuffer {
         self.extents.get(at).is_some_and(|e| e.start <= end && e.epoch == self.epoch)
     }
 
-    /// Adds a gap's blocks before `at`, merging with neighbours of the same epoch; returns where they are now.
+    /// Adds a gap's blocks before `at`, merging with neighbours of the same epoch; returns their index.
     fn add_gap(&mut self, at: usize, gap: DirtyExtent) -> usize {
         let left = at > 0 && self.extents[at - 1].end == gap.start && self.extents[at - 1].epoch == gap.epoch;
         let right = self.extents.get(at).is_some_and(|e| e.start == gap.end && e.epoch == gap.epoch);
@@ -232,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_does_not_wait_for_what_came_after_it() {
+    fn a_flush_does_not_wait_for_later_writes() {
         let mut b = WriteBuffer::new(8, 1000);
         b.insert(0, 8, 0.0);
         let flush = b.seal();
-        b.insert(4, 16, 0.0); // overlaps what is sealed, and goes on behind it
+        b.insert(4, 16, 0.0); // overlaps the sealed extent and continues behind it
         assert_eq!(ranges(&b), [(0, 8), (8, 16)]);
         b.begin(0, 100);
         assert!(!b.is_clean_up_to(flush));
@@ -256,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_buffer_holds_exactly_what_was_written(
+        fn the_buffer_holds_exactly_the_unwritten_blocks(
             steps in prop::collection::vec((0u8..4, 0u64..120, 1u64..20), 1..80),
         ) {
             let mut b = WriteBuffer::new(1000, 100_000);

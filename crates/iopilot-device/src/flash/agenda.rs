@@ -1,19 +1,19 @@
-//! [`FlashAgenda`]: what happens when, within a drive.
+//! [`FlashAgenda`]: the events within a drive.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlashEvent {
-    /// A request's command is processed.
+    /// A request's command has been processed.
     Command(u32),
     /// A request's data are in the drive.
     Received(u32),
     /// A lane has read into its page register.
     Read(u32),
-    /// A die has programmed or erased, or read what it moves.
+    /// A die has programmed or erased, or read the data of a move.
     Array(u32),
-    /// A channel is through with a transfer.
+    /// A channel has finished a transfer.
     Channel(u32),
     /// The controller can place the next row.
     Place,
@@ -22,7 +22,7 @@ pub(super) enum FlashEvent {
 }
 
 impl FlashEvent {
-    /// Kind in the lowest three bits; there are fewer than 2^29 of anything.
+    /// The kind is in the lowest three bits; indices are below 2^29.
     fn pack(self) -> u32 {
         match self {
             Self::Command(i) => i << 3,
@@ -49,16 +49,16 @@ impl FlashEvent {
     }
 }
 
-/// A heap by time, then by order of insertion (which is counted modulo 2^32).
+/// A heap by time, then by order of insertion (counted modulo 2^32).
 ///
-/// Not an [`EventQueue`](iopilot_block::EventQueue), though the order is the same: an entry here takes 16 bytes, there 24.
-/// A drive has several events for each page, and with 32 random reads in it a whole simulation took 6 % longer with the
-/// larger entries (median of 25 paired runs).
+/// It is not an [`EventQueue`](iopilot_block::EventQueue), though the order is the same: an entry takes 16 bytes
+/// here, 24 there. A drive has several events for each page. With 32 random reads in flight, a simulation took 6 %
+/// longer with the larger entries (median of 25 paired runs).
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlashAgenda {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// In order: what is not before the latest entry is appended here, in O(1). With many requests in the drive nearly all
-    /// entries are commands that wait for one another.
+    /// In order. An entry that is not before the latest one is appended here, in O(1). With many requests in the
+    /// drive, nearly all entries are commands that wait for one another.
     list: VecDeque<(u64, u32, u32)>,
     inserted: u32,
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_by_time_then_by_insertion_as_they_went() {
+    fn events_come_by_time_then_by_insertion_and_unpack_unchanged() {
         let all = [
             FlashEvent::Command(7),
             FlashEvent::Received(1),

@@ -1,4 +1,4 @@
-//! [`EraseBlocks`]: the state of each block, numbered over all dies, and whose units it holds.
+//! [`EraseBlocks`]: the state of each block, numbered over all dies, and the units it holds.
 
 use super::NONE;
 use super::initial::Initial;
@@ -8,10 +8,10 @@ use super::shape::FlashShape;
 pub(super) enum EraseBlockState {
     /// Erased.
     Free,
-    /// Rows are written into it.
+    /// Rows are being written into it.
     Open,
     Closed,
-    /// Nothing in it is valid, and it is being erased.
+    /// It holds no valid unit and is being erased.
     Erasing,
 }
 
@@ -20,9 +20,9 @@ pub(super) struct EraseBlocks {
     valid: Vec<u32>,
     erases: Vec<u32>,
     state: Vec<EraseBlockState>,
-    /// The unit written into each slot; `None` for a block as it was at time 0.
+    /// The unit written into each slot; `None` for a block in its initial state.
     owners: Vec<Option<Box<[u32]>>>,
-    /// Owners of erased blocks, for the next that are opened.
+    /// Owner arrays of erased blocks, for reuse.
     spare: Vec<Box<[u32]>>,
     /// Erased blocks of each die.
     free: Vec<u32>,
@@ -68,12 +68,12 @@ impl EraseBlocks {
         (die * shape.blocks) as usize..((die + 1) * shape.blocks) as usize
     }
 
-    /// Opens the erased block that was erased least or, for data that lie still, most (dynamic wear levelling). O(blocks
+    /// Opens the erased block with the fewest erases, or, for cold data, the most (dynamic wear levelling). O(blocks
     /// of the die).
     pub(super) fn open(&mut self, die: u32, most: bool, shape: &FlashShape) -> u32 {
         let free = Self::of_die(die, shape).filter(|&b| self.state[b] == EraseBlockState::Free);
         let by_erases = |&b: &usize| if most { u32::MAX - self.erases[b] } else { self.erases[b] };
-        let block = free.min_by_key(by_erases).expect("a block stays erased for what is moved");
+        let block = free.min_by_key(by_erases).expect("one erased block is kept for moves");
         self.state[block] = EraseBlockState::Open;
         self.free[die as usize] -= 1;
         let mut owners = self.spare.pop().unwrap_or_else(|| vec![NONE; shape.units_per_block as usize].into());
@@ -86,7 +86,7 @@ impl EraseBlocks {
         self.state[block as usize] = EraseBlockState::Closed;
     }
 
-    /// The unit written into a slot; [`NONE`] where none was.
+    /// The unit written into a slot; [`NONE`] if none was.
     pub(super) fn owner(&self, slot: u32, initial: &Initial, shape: &FlashShape) -> u32 {
         match &self.owners[shape.block_of(slot) as usize] {
             Some(owners) => owners[(slot % shape.units_per_block) as usize],
@@ -94,7 +94,7 @@ impl EraseBlocks {
         }
     }
 
-    /// A unit is written into a slot of an open block.
+    /// Records a unit written into a slot of an open block.
     pub(super) fn write(&mut self, slot: u32, unit: u32, shape: &FlashShape) {
         let block = shape.block_of(slot) as usize;
         if let Some(owners) = &mut self.owners[block] {
@@ -103,7 +103,7 @@ impl EraseBlocks {
         self.valid[block] += 1;
     }
 
-    /// What is in a slot is no longer wanted.
+    /// The data in a slot are out of date.
     pub(super) fn invalidate(&mut self, slot: u32, shape: &FlashShape) {
         self.valid[shape.block_of(slot) as usize] -= 1;
     }
@@ -116,7 +116,7 @@ impl EraseBlocks {
         (rows < shape.rows_per_block).then_some(block as u32)
     }
 
-    /// The closed block that was erased least. O(blocks of the die).
+    /// The closed block with the fewest erases. O(blocks of the die).
     pub(super) fn coldest(&self, die: u32, shape: &FlashShape) -> Option<u32> {
         let closed = Self::of_die(die, shape).filter(|&b| self.state[b] == EraseBlockState::Closed);
         closed.min_by_key(|&b| self.erases[b]).map(|b| b as u32)

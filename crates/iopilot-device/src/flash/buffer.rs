@@ -1,40 +1,40 @@
 //! [`WriteBuffer`]: units on their way to flash, in DRAM.
 //!
-//! A unit waits in order of arrival until a row of them is written. Written again while it waits it stays where it is
-//! and takes the new data (coalescing). Each entry has a ticket, rising with time; what was acknowledged before a ticket
-//! is in flash when no older entry is left, which is what flushes wait for.
+//! A unit waits in order of arrival until a row of units is written. A write to a waiting unit replaces its data and
+//! keeps its place (coalescing). Each entry has a ticket that rises with time. A flush waits until no entry up to its
+//! ticket is left: then everything before it is in flash.
 
 use super::NONE;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EraseBlockState {
+enum EntryState {
     Free,
     /// Waits to be written.
     Dirty,
-    /// A part was written, and the rest is being read from flash.
+    /// A part was written by the host; the rest is being read from flash.
     Filling,
-    /// Dirty or filling no more: a discard came.
+    /// Was dirty or filling when a discard came.
     Dropped,
-    /// Being written.
+    /// Being written to flash.
     InFlight,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     unit: u32,
-    state: EraseBlockState,
-    /// Its sectors that are there.
+    state: EntryState,
+    /// Its valid sectors.
     mask: u64,
     ticket: u64,
-    /// In the list of free or dirty entries, or of those in one row.
+    /// The next entry in the list of free or dirty entries, or in its row.
     next: u32,
-    /// With the same hash.
+    /// The next entry with the same hash.
     chain: u32,
     older: u32,
     newer: u32,
 }
 
-/// What became of a unit written.
+/// The result of writing a unit to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
     New,
@@ -43,11 +43,11 @@ pub(super) enum Put {
     Full,
 }
 
-/// What the buffer has of a unit.
+/// How much of a unit is in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BufferedPart {
     Nothing,
-    /// Some of the sectors asked for, but not all.
+    /// Some of the requested sectors, but not all.
     Some,
     All,
 }
@@ -71,7 +71,7 @@ impl WriteBuffer {
     pub(super) fn new(units: u32, unit_sectors: u32) -> Self {
         let empty = Entry {
             unit: NONE,
-            state: EraseBlockState::Free,
+            state: EntryState::Free,
             mask: 0,
             ticket: 0,
             next: NONE,
@@ -97,7 +97,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Entries that wait to be written.
+    /// The number of entries that wait to be written.
     pub(super) fn dirty(&self) -> u32 {
         self.dirty
     }
@@ -107,7 +107,7 @@ impl WriteBuffer {
         self.ticket
     }
 
-    /// The ticket of the oldest entry not in flash; the largest number where there is none.
+    /// The ticket of the oldest entry not in flash; `u64::MAX` if there is none.
     pub(super) fn oldest(&self) -> u64 {
         if self.oldest == NONE { u64::MAX } else { self.entries[self.oldest as usize].ticket }
     }
@@ -125,7 +125,7 @@ impl WriteBuffer {
         at
     }
 
-    /// What is there of the sectors `mask` of a unit.
+    /// How much of the sectors `mask` of a unit is in the buffer.
     pub(super) fn holds(&self, unit: u32, mask: u64) -> BufferedPart {
         match self.find(unit) {
             NONE => BufferedPart::Nothing,
@@ -143,11 +143,11 @@ impl WriteBuffer {
         let held = self.find(unit);
         if held != NONE {
             let entry = &mut self.entries[held as usize];
-            if matches!(entry.state, EraseBlockState::Dirty | EraseBlockState::Filling) {
+            if matches!(entry.state, EntryState::Dirty | EntryState::Filling) {
                 entry.mask |= mask;
                 return Put::Coalesced;
             }
-            // The rest is still here.
+            // The other sectors are still in the buffer.
             mask = self.full;
         }
         let at = self.free;
@@ -159,7 +159,7 @@ impl WriteBuffer {
         let bucket = self.bucket(unit);
         self.entries[at as usize] = Entry {
             unit,
-            state: EraseBlockState::Dirty,
+            state: EntryState::Dirty,
             mask,
             ticket: self.ticket,
             next: NONE,
@@ -186,7 +186,7 @@ impl WriteBuffer {
         self.dirty += 1;
     }
 
-    /// Puts an entry back among the dirty ones, which are in order of tickets: it is near the front.
+    /// Inserts an entry among the dirty ones, which are in order of tickets. Its place is near the front.
     fn insert_dirty(&mut self, at: u32) {
         let ticket = self.entries[at as usize].ticket;
         let (mut before, mut after) = (NONE, self.dirty_first);
@@ -205,12 +205,12 @@ impl WriteBuffer {
         self.dirty += 1;
     }
 
-    /// The ticket of the entry that waits longest to be written.
+    /// The ticket of the entry that has waited longest to be written.
     pub(super) fn first_dirty(&self) -> u64 {
         if self.dirty_first == NONE { u64::MAX } else { self.entries[self.dirty_first as usize].ticket }
     }
 
-    /// Takes the entry that waits longest, and its unit. Entries that were dropped are freed on the way.
+    /// Takes the entry that has waited longest, and its unit. Frees dropped entries on the way.
     pub(super) fn pop(&mut self) -> Option<(u32, u32)> {
         loop {
             let at = self.dirty_first;
@@ -223,7 +223,7 @@ impl WriteBuffer {
                 self.dirty_last = NONE;
             }
             self.dirty -= 1;
-            if entry.state == EraseBlockState::Dropped {
+            if entry.state == EntryState::Dropped {
                 self.release(at);
                 continue;
             }
@@ -231,44 +231,44 @@ impl WriteBuffer {
         }
     }
 
-    /// Whether all sectors of an entry are there.
+    /// Whether all sectors of an entry are valid.
     pub(super) fn is_full(&self, at: u32) -> bool {
         self.entries[at as usize].mask == self.full
     }
 
-    /// An entry taken is put back where it was.
+    /// Puts a taken entry back in its place.
     pub(super) fn push_back(&mut self, at: u32) {
         self.insert_dirty(at);
     }
 
-    /// The rest of an entry taken is being read.
+    /// The rest of a taken entry is being read.
     pub(super) fn fill(&mut self, at: u32) {
-        self.entries[at as usize].state = EraseBlockState::Filling;
+        self.entries[at as usize].state = EntryState::Filling;
     }
 
-    /// The rest has been read: it is the next to be written.
+    /// The rest of an entry has been read: it is dirty again, in its old place.
     pub(super) fn filled(&mut self, at: u32) {
         let entry = &mut self.entries[at as usize];
-        if entry.state == EraseBlockState::Dropped {
+        if entry.state == EntryState::Dropped {
             self.release(at);
             return;
         }
-        entry.state = EraseBlockState::Dirty;
+        entry.state = EntryState::Dirty;
         entry.mask = self.full;
         self.insert_dirty(at);
     }
 
-    /// An entry taken is being written, before `next` in its row.
+    /// A taken entry is being written, before `next` in its row.
     pub(super) fn write(&mut self, at: u32, next: u32) {
         let full = self.full;
         let entry = &mut self.entries[at as usize];
-        entry.state = EraseBlockState::InFlight;
-        // Nothing is there of the sectors that nobody wrote.
+        entry.state = EntryState::InFlight;
+        // The sectors that were never written hold no data.
         entry.mask = full;
         entry.next = next;
     }
 
-    /// The entries of a row are in flash.
+    /// The entries of a row are in flash: frees them.
     pub(super) fn written(&mut self, first: u32) {
         let mut at = first;
         while at != NONE {
@@ -279,7 +279,7 @@ impl WriteBuffer {
         }
     }
 
-    /// The unit is discarded.
+    /// Drops the entries of a discarded unit.
     pub(super) fn discard(&mut self, unit: u32) {
         loop {
             let at = self.find(unit);
@@ -288,13 +288,13 @@ impl WriteBuffer {
             }
             self.unchain(at);
             let entry = &mut self.entries[at as usize];
-            if matches!(entry.state, EraseBlockState::Dirty | EraseBlockState::Filling) {
-                entry.state = EraseBlockState::Dropped;
+            if matches!(entry.state, EntryState::Dirty | EntryState::Filling) {
+                entry.state = EntryState::Dropped;
             }
         }
     }
 
-    /// Takes an entry out of its hash chain, if it is there.
+    /// Takes an entry out of its hash chain, if it is in one.
     fn unchain(&mut self, at: u32) {
         let bucket = self.bucket(self.entries[at as usize].unit);
         let after = self.entries[at as usize].chain;
@@ -324,7 +324,7 @@ impl WriteBuffer {
             other => self.entries[other as usize].older = older,
         }
         let entry = &mut self.entries[at as usize];
-        entry.state = EraseBlockState::Free;
+        entry.state = EntryState::Free;
         entry.unit = NONE;
         entry.next = self.free;
         self.free = at;

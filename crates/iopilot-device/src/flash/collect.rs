@@ -1,4 +1,4 @@
-//! What changes the flash of a die: the host's rows, and garbage collection between them.
+//! Changes to the flash of a die: the host's rows, and garbage collection between them.
 
 use super::NONE;
 use super::agenda::FlashEvent;
@@ -6,20 +6,20 @@ use super::device::FlashDrive;
 use super::ftl::{CollectionStep, WriteFrontier};
 use super::ops::{FlashOp, FlashOpKind};
 
-/// Rows of the host that wait in one die at most, besides the one being programmed.
+/// The most rows of the host that wait in a die, besides the one being programmed.
 const ROWS_WAITING: u32 = 1;
 
 enum Placed {
     Row,
-    /// The row waits for parts that are being read, or for more to write.
+    /// The row waits for parts that are being read, or for more units.
     Short,
-    /// Nothing that waited was ready, or wanted any more.
+    /// No waiting unit was ready, or all were discarded.
     Nothing,
 }
 
 impl FlashDrive {
-    /// What a die does next that needs it for itself. Collection moves as many rows for each row of the host as keeps
-    /// the number of erased blocks, and any number where the host has none.
+    /// The next exclusive operation of a die. While the host writes, collection moves as many rows per host row as
+    /// keep the number of erased blocks. Without host rows it runs freely.
     pub(super) fn next_change(&mut self, die: u32) -> Option<u32> {
         let at = die as usize;
         let host = self.dies[at].programs.len > 0;
@@ -43,7 +43,7 @@ impl FlashDrive {
     fn collection(&mut self, die: u32, step: CollectionStep) -> u32 {
         let op = match step {
             CollectionStep::Move { read, units, row } => FlashOp {
-                // Out to the controller, which corrects errors, and in again.
+                // Out to the controller for error correction, and in again.
                 bytes: if self.copy_back { 0 } else { 2 * units * self.ftl.shape.unit_bytes },
                 before: read,
                 after: self.program_time(row),
@@ -100,7 +100,7 @@ impl FlashDrive {
             match self.place_row(die, forced) {
                 Placed::Row => {}
                 Placed::Short => {
-                    // What was dropped has left room, and nothing else may come that asks for it.
+                    // Dropped entries have left room, and no later event may use it.
                     let dirty = self.buffer.dirty();
                     self.answer_durable();
                     self.admit();
@@ -126,7 +126,7 @@ impl FlashDrive {
                 if self.ftl.accepts(die) {
                     return Some(die);
                 }
-                // It may have stopped collecting when there was nothing to gain.
+                // It may have stopped collecting when no block was worth it.
                 self.kick(die);
             }
         }
@@ -182,7 +182,7 @@ impl FlashDrive {
         placed
     }
 
-    /// The controller's time for each run of consecutive units.
+    /// Charges the controller's time for each run of consecutive units.
     fn charge_placement(&mut self, units: &[u32]) {
         let mut runs = 0;
         for &unit in units {
@@ -192,7 +192,7 @@ impl FlashDrive {
         self.placement_free = self.now.max(self.placement_free) + runs * self.placement;
     }
 
-    /// Reads what is missing of a unit that was written in part.
+    /// Reads the missing part of a unit that was written in part.
     fn fill(&mut self, entry: u32, slot: u32) {
         self.ftl.counters.filled += 1;
         let (row, die) = (self.ftl.shape.row_of(slot), self.ftl.shape.die_of_block(self.ftl.shape.block_of(slot)));

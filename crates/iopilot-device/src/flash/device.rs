@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// A solid-state drive.
 ///
-/// What it does of itself while it has no request (collecting garbage, writing back) is computed when the next one
+/// Background work without outstanding requests (garbage collection, write-back) is computed when the next request
 /// comes.
 #[derive(Clone, Debug)]
 pub struct FlashDrive {
@@ -33,23 +33,23 @@ pub struct FlashDrive {
     pub(super) outstanding: u32,
     /// Writes whose data have no room in the buffer yet.
     pub(super) waiting: VecDeque<u32>,
-    /// Who waits until the entries up to a ticket are in flash.
+    /// Requests that wait until the entries up to a ticket are in flash.
     pub(super) durable: VecDeque<(u64, u32)>,
-    /// Entries up to this ticket are written although they fill no row.
+    /// Entries up to this ticket are written even if they do not fill a row.
     pub(super) flush_to: u64,
     pub(super) done: Vec<Completion>,
     pub(super) now: u64,
     pub(super) command_free: u64,
     pub(super) placement_free: u64,
-    /// An event is there for when the controller can place.
+    /// Whether an event for the next placement is scheduled.
     pub(super) placement_due: bool,
     pub(super) last_placed: u32,
-    /// Place of the next row in striping order.
+    /// The next position in striping order.
     pub(super) stripe: u32,
     pub(super) row_units: Vec<u32>,
     pub(super) row_entries: Vec<u32>,
 
-    // The model's constants, as they are needed.
+    // Constants of the model, in the units used here.
     pub(super) capacity_sectors: u64,
     queue_depth: u32,
     queues: u16,
@@ -75,7 +75,7 @@ pub struct FlashDrive {
 }
 
 impl FlashDrive {
-    /// An idle drive. The model must be one that a description makes.
+    /// An idle drive. The model must come from a checked description.
     pub fn new(model: &FlashModel) -> Self {
         let ftl = Ftl::new(model);
         let n = &model.nand;
@@ -129,7 +129,7 @@ impl FlashDrive {
         }
     }
 
-    /// What it did since time 0.
+    /// What the drive did since time 0.
     pub fn stats(&self) -> FlashStats {
         FlashStats::new(&self.ftl.counters, self.ftl.erases(), self.ftl.shape.unit_bytes)
     }

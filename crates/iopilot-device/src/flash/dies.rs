@@ -1,34 +1,34 @@
-//! Dies, their lanes and the channels: who works when.
+//! The schedule of dies, their lanes and the channels.
 //!
-//! A lane reads one page at a time; a die has one, or one for each plane where planes read on their own. What changes
-//! the flash (programming, moving, erasing) has the die for itself. Reads go first, until what changes the flash has
-//! waited four times as long as a program takes; with suspension they interrupt it.
+//! A lane reads one page at a time. A die has one lane, or one for each plane if planes read independently. An
+//! operation that changes the flash (program, move, erase) uses the die exclusively. Reads go first, until a change
+//! has waited four times as long as a program takes. With suspension, reads interrupt it.
 
 use super::NONE;
 use super::agenda::FlashEvent;
 use super::device::FlashDrive;
 use super::ops::{FlashOpKind, FlashOpQueue};
 
-/// How often one program or erase is suspended at most.
+/// The most suspensions of one program or erase.
 const SUSPENSIONS: u32 = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Die {
-    /// What has the die for itself.
+    /// The operation that uses the die exclusively.
     pub(super) current: u32,
-    /// When its time in the array ends; `u64::MAX` where it is not in the array.
+    /// When its time in the array ends; `u64::MAX` if it is not in the array.
     due: u64,
     suspended: bool,
     suspensions: u32,
-    /// What is left of its time in the array when it goes on.
+    /// Its remaining time in the array when it is suspended.
     remaining: u64,
-    /// Since when something waits to have the die; `u64::MAX` where nothing does.
+    /// Since when a change waits for the die; `u64::MAX` if none does.
     waits_since: u64,
     /// Rows to program.
     pub(super) programs: FlashOpQueue,
-    /// Rows that garbage collection has to move before the host writes the next.
+    /// Rows that garbage collection must move before the host's next row.
     pub(super) debt: f32,
-    /// Lanes that read.
+    /// Lanes that are reading.
     reading: u32,
     /// Reads that wait for a lane.
     queued: u32,
@@ -70,7 +70,7 @@ impl Channel {
 }
 
 impl FlashDrive {
-    /// A read waits for its lane.
+    /// Queues a read for its lane.
     pub(super) fn queue_read(&mut self, op: u32) {
         let (die, lane) = (self.ops.get(op).die, self.ops.get(op).lane);
         self.ops.push(&mut self.lanes[lane as usize].waiting, op);
@@ -78,14 +78,14 @@ impl FlashDrive {
         self.kick(die);
     }
 
-    /// A row waits to be programmed.
+    /// Queues a row to be programmed.
     pub(super) fn queue_program(&mut self, op: u32) {
         let die = self.ops.get(op).die;
         self.ops.push(&mut self.dies[die as usize].programs, op);
         self.kick(die);
     }
 
-    /// Lets a die do what it can.
+    /// Starts whatever the die can do now.
     pub(super) fn kick(&mut self, die: u32) {
         let at = die as usize;
         let mut d = self.dies[at];
@@ -159,7 +159,7 @@ impl FlashDrive {
         match o.kind {
             FlashOpKind::Program => self.transfer(die, op),
             FlashOpKind::Erase => self.array(die, o.after),
-            // Both times in the array follow each other where nothing goes over the channel.
+            // Without a channel transfer, the two times in the array follow each other.
             _ if o.bytes == 0 => self.array(die, o.before + o.after),
             _ => self.agenda.push(self.now + o.before, FlashEvent::Array(die)),
         }
@@ -168,7 +168,7 @@ impl FlashDrive {
         }
     }
 
-    /// The last time of a change in the array.
+    /// Starts the last phase of a change in the array.
     fn array(&mut self, die: u32, time: u64) {
         let due = self.now + time;
         self.dies[die as usize].due = due;
@@ -181,7 +181,7 @@ impl FlashDrive {
         self.transfer(self.ops.get(op).die, op);
     }
 
-    /// A die's time in the array ended, or, of a move that goes over the channel, its reading.
+    /// A die's time in the array ended; for a move over the channel, this may be its read phase.
     pub(super) fn array_done(&mut self, die: u32) {
         let d = self.dies[die as usize];
         if d.due == self.now {
@@ -211,7 +211,7 @@ impl FlashDrive {
         self.agenda.push(self.now + time, FlashEvent::Channel(channel));
     }
 
-    /// A channel is through with a transfer.
+    /// A channel has finished a transfer.
     pub(super) fn channel_done(&mut self, channel: u32) {
         let c = &mut self.channels[channel as usize];
         let op = std::mem::replace(&mut c.current, NONE);

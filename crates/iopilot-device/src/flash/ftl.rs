@@ -1,7 +1,8 @@
-//! [`Ftl`]: the flash translation layer without time: where units are written, what is collected, what is erased.
+//! [`Ftl`]: the flash translation layer without time. It decides where units are written, and which blocks are
+//! collected and erased.
 //!
-//! Each die has two open blocks, one for what the host writes and one for what garbage collection moves, and collects
-//! its own garbage. One erased block is kept for moves, so that collection can always go on.
+//! Each die has two open blocks, one for the host's writes and one for the units that garbage collection moves. Each
+//! die collects its own garbage. One erased block is kept for moves, so that collection never blocks.
 
 use super::NONE;
 use super::blocks::EraseBlocks;
@@ -11,7 +12,7 @@ use super::model::FlashModel;
 use super::shape::FlashShape;
 use super::stats::FlashCounters;
 
-/// Erased blocks of a die that the host's writes leave.
+/// Erased blocks of a die that the host's writes must leave.
 pub(super) const RESERVE: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,26 +31,26 @@ struct Open {
 struct Collector {
     /// The block being collected.
     victim: u32,
-    /// The next unit of it to look at.
+    /// The next unit of the victim to examine.
     at: u32,
     /// Rows to move for each row that collecting the victim gains.
     pace: f32,
-    /// A block whose data must move because it was erased so much less than others.
+    /// A block to collect for wear levelling: it was erased so much less than others.
     cold: u32,
-    /// Collects until there are enough erased blocks.
+    /// Whether it collects until there are enough erased blocks.
     active: bool,
-    /// Nothing is to be gained until something is overwritten.
+    /// No block is worth collecting until a unit is overwritten.
     stuck: bool,
 }
 
-/// What garbage collection does next in a die.
+/// The next step of garbage collection in a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CollectionStep {
     /// Moves units into one row.
     Move {
-        /// Time in the arrays to read them.
+        /// Time in the array to read them.
         read: u64,
-        /// How many.
+        /// The number of units.
         units: u32,
         /// The row they are written to.
         row: u32,
@@ -98,7 +99,7 @@ impl Ftl {
         }
     }
 
-    /// Where a unit is; [`NONE`] where it holds nothing.
+    /// The slot of a unit; [`NONE`] if it holds no data.
     pub(super) fn slot(&self, unit: u32) -> u32 {
         self.map.get(unit, &self.shape)
     }
@@ -129,7 +130,7 @@ impl Ftl {
         self.read[self.shape.row_in_block(row) as usize % self.read.len()]
     }
 
-    /// Whether a die has a row for what the host writes.
+    /// Whether a die has a row for the host's writes.
     pub(super) fn accepts(&self, die: u32) -> bool {
         self.open[die as usize][WriteFrontier::Host as usize].block != NONE || self.blocks.free(die) > RESERVE
     }
@@ -139,7 +140,7 @@ impl Ftl {
         self.blocks.free(die) < self.low && !self.collectors[die as usize].stuck
     }
 
-    /// Writes units, a row at most, into the next row of a die; the row.
+    /// Writes units, at most a row, into the next row of a die, and returns that row.
     pub(super) fn place(&mut self, die: u32, stream: WriteFrontier, units: &[u32]) -> u32 {
         let open = &mut self.open[die as usize][stream as usize];
         if open.block == NONE {
@@ -161,7 +162,7 @@ impl Ftl {
         row
     }
 
-    /// The unit holds nothing from now on.
+    /// The unit holds no data from now on.
     pub(super) fn trim(&mut self, unit: u32) {
         if self.invalidate(unit) {
             self.map.set(unit, NONE, &self.shape);
@@ -169,7 +170,7 @@ impl Ftl {
         }
     }
 
-    /// Whether the unit held something.
+    /// Invalidates a unit's data; returns whether it had any.
     fn invalidate(&mut self, unit: u32) -> bool {
         let slot = self.map.get(unit, &self.shape);
         if slot == NONE {
@@ -183,8 +184,8 @@ impl Ftl {
         true
     }
 
-    /// Whether a die has something to collect: below the low mark until the high one is reached, from the start where
-    /// it is idle.
+    /// Whether a die collects. It starts below the low mark, or below the high mark if the die is idle, and stops at
+    /// the high mark.
     pub(super) fn collects(&mut self, die: u32, idle: bool) -> bool {
         let free = self.blocks.free(die);
         let (low, high) = (self.low, self.high);
@@ -197,15 +198,15 @@ impl Ftl {
         c.victim != NONE || c.cold != NONE || (c.active && !c.stuck)
     }
 
-    /// Rows to move for each row that the host writes, so that erased blocks become slowly more; faster where they run
+    /// Rows to move for each row of the host, so that the number of erased blocks grows slowly. Faster when they run
     /// out.
     pub(super) fn moves_per_row(&self, die: u32) -> f32 {
-        // Two blocks are open while it collects.
+        // Two blocks are open during collection.
         let missing = (self.low - 2).saturating_sub(self.blocks.free(die));
         self.collectors[die as usize].pace * (1.02 + 0.5 * missing as f32 / self.low as f32)
     }
 
-    /// Does the next step of collection in a die; `None` where there is nothing to gain.
+    /// Does the next step of collection in a die; `None` if no block is worth collecting.
     pub(super) fn collect(&mut self, die: u32) -> Option<CollectionStep> {
         let at = die as usize;
         if self.collectors[at].victim == NONE {
@@ -259,7 +260,8 @@ impl Ftl {
         Some(step)
     }
 
-    /// A block has been erased. Where others were erased so much less, their data are to move (static wear levelling).
+    /// Records that a block has been erased. If another was erased much less often, schedules it for collection
+    /// (static wear levelling).
     pub(super) fn erased(&mut self, block: u32) {
         self.blocks.erased(block, &self.shape);
         self.counters.erases += 1;

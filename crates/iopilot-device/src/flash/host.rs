@@ -13,13 +13,13 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     request: DeviceRequest,
-    /// Reads of flash that it waits for.
+    /// The number of flash reads that it waits for.
     pending: u32,
     /// The next unit to put into the buffer.
     next: u32,
-    /// When its last data are at the host.
+    /// When its last data reach the host.
     ready: u64,
-    /// Still to wait for the flush that came with it.
+    /// Whether the flush that came with it is still to be done.
     preflush: bool,
     service: ServiceBreakdown,
 }
@@ -47,7 +47,7 @@ impl FlashDrive {
         self.agenda.push(start + latency, FlashEvent::Command(index as u32));
     }
 
-    /// Units that sectors are in.
+    /// The units that a request covers, in whole or in part.
     fn units(&self, request: &DeviceRequest) -> Range<u32> {
         let size = u64::from(self.ftl.shape.unit_sectors);
         let end = request.lba.0 + u64::from(request.sectors.0);
@@ -63,7 +63,7 @@ impl FlashDrive {
         (u64::MAX >> (64 - (to - from))) << from
     }
 
-    /// A command is processed.
+    /// A command has been processed.
     pub(super) fn command_done(&mut self, index: u32) {
         let active = &mut self.requests[index as usize];
         let request = active.request;
@@ -110,7 +110,7 @@ impl FlashDrive {
         if self.lanes_per_die == 1 {
             return die;
         }
-        // Without multi-plane operation the planes share the blocks of a die in turn.
+        // Without multi-plane operation, consecutive blocks of a die are in different planes.
         let plane = if self.multi_plane { shape.plane_of(slot) } else { block % self.lanes_per_die };
         die * self.lanes_per_die + plane
     }
@@ -168,7 +168,7 @@ impl FlashDrive {
         }
     }
 
-    /// Bytes that the channel moves for some sectors of a unit: whole words of the error correction.
+    /// Bytes on the channel for some sectors of a unit: whole code words of the error correction.
     fn on_channel(&self, mask: u64) -> u32 {
         let (from, to) = (mask.trailing_zeros(), 64 - mask.leading_zeros());
         let word = self.codeword;
@@ -181,7 +181,7 @@ impl FlashDrive {
         self.queue_read(op);
     }
 
-    /// A read of flash is in the controller.
+    /// The data of a flash read have reached the controller.
     pub(super) fn read_done(&mut self, op: &FlashOp) {
         if op.kind == FlashOpKind::Fill {
             self.buffer.filled(op.owner);
@@ -204,7 +204,7 @@ impl FlashDrive {
         }
     }
 
-    /// A write's data are in the drive, and go into the buffer in order of arrival.
+    /// A write's data have reached the drive; they enter the buffer in order of arrival.
     pub(super) fn received(&mut self, index: u32) {
         let request = self.requests[index as usize].request;
         self.ftl.counters.host_written_sectors += u64::from(request.sectors.0);
@@ -214,7 +214,7 @@ impl FlashDrive {
         self.place();
     }
 
-    /// Puts waiting writes into the buffer as far as there is room.
+    /// Puts waiting writes into the buffer while there is room.
     pub(super) fn admit(&mut self) {
         while let Some(&index) = self.waiting.front() {
             let request = self.requests[index as usize].request;
@@ -243,7 +243,7 @@ impl FlashDrive {
         }
     }
 
-    /// The request goes on when all that is in the buffer now is in flash.
+    /// The request continues once everything that is in the buffer now is in flash.
     fn wait_durable(&mut self, index: u32) {
         let ticket = self.buffer.ticket();
         self.durable.push_back((ticket, index));
@@ -252,7 +252,7 @@ impl FlashDrive {
         self.place();
     }
 
-    /// Lets go on whom nothing older holds back any more.
+    /// Continues the requests whose older buffer entries are all in flash.
     pub(super) fn answer_durable(&mut self) {
         while let Some(&(ticket, index)) = self.durable.front() {
             if self.buffer.oldest() <= ticket {
@@ -267,7 +267,7 @@ impl FlashDrive {
         }
     }
 
-    /// Only whole units are freed.
+    /// Discards the whole units in a request; parts of units are kept.
     fn discard(&mut self, request: &DeviceRequest) {
         let size = u64::from(self.ftl.shape.unit_sectors);
         let end = request.lba.0 + u64::from(request.sectors.0);

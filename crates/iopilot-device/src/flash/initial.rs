@@ -1,9 +1,9 @@
-//! [`Initial`]: what is in flash at time 0, computed when it is asked for and stored nowhere.
+//! [`Initial`]: the contents of flash at time 0, computed on demand and not stored.
 //!
-//! A drive that was overwritten at random until nothing changed has blocks of all ages; of a block that is as old as the
-//! share `x` of all used blocks, `exp(−a x)` is still valid, with `a` such that all of it adds up to what is valid
-//! ([`crate::steady_victim_share`] at `x = 1`). So each block gets its valid units by its age, spread evenly over it, and
-//! which logical units they are is a pseudo-random permutation.
+//! After random overwrites up to the steady state, a drive has blocks of all ages. A block whose age is the share `x`
+//! of all used blocks still has `exp(−a x)` of its units valid. The constant `a` makes the sum equal the number of
+//! valid units ([`crate::flash::theory::steady_victim_share`] at `x = 1`). So each block gets valid units by its age,
+//! spread evenly over it. A pseudo-random permutation chooses the logical units.
 
 use super::NONE;
 use super::model::{FlashModel, Precondition};
@@ -17,7 +17,7 @@ pub(super) enum Initial {
     Sequential,
     Random {
         permutation: Permutation,
-        /// Valid units of a die in the blocks before block `i`; the last is all of them.
+        /// Valid units of a die in the blocks before block `i`; the last entry is all of them.
         before: Vec<u32>,
     },
 }
@@ -31,7 +31,7 @@ impl Initial {
                 permutation: Permutation::new(shape.logical, model.seed),
                 before: by_age(
                     shape.logical.div_ceil(shape.dies),
-                    // The first block opened makes collection begin.
+                    // Opening the first block starts collection.
                     shape.blocks - model.ftl.gc_low_blocks,
                     shape.units_per_block,
                 ),
@@ -39,7 +39,7 @@ impl Initial {
         }
     }
 
-    /// Where a unit is.
+    /// The slot of a unit.
     pub(super) fn slot(&self, unit: u32, shape: &FlashShape) -> u32 {
         match self {
             Self::Empty => NONE,
@@ -60,7 +60,7 @@ impl Initial {
         }
     }
 
-    /// The unit that is in a slot; [`NONE`] where none is.
+    /// The unit in a slot; [`NONE`] if there is none.
     pub(super) fn owner(&self, slot: u32, shape: &FlashShape) -> u32 {
         let block = shape.block_of(slot);
         let (die, block) = (block / shape.blocks, block % shape.blocks);
@@ -89,7 +89,7 @@ impl Initial {
         }
     }
 
-    /// Valid units of a block.
+    /// The number of valid units of a block.
     pub(super) fn valid(&self, block: u32, shape: &FlashShape) -> u32 {
         let (die, nth) = (block / shape.blocks, block % shape.blocks);
         match self {
@@ -113,7 +113,7 @@ impl Initial {
                 if nth as usize + 1 >= before.len() {
                     return 0;
                 }
-                // Places below `logical` of this die.
+                // Positions below `logical` of this die.
                 let of_die = (shape.logical - die.min(shape.logical)).div_ceil(shape.dies);
                 before[nth as usize + 1].min(of_die) - before[nth as usize].min(of_die)
             }
@@ -121,7 +121,7 @@ impl Initial {
     }
 }
 
-/// How many of `valid` units are in the blocks before each of `blocks` blocks of `size` units, the youngest first.
+/// How many of `valid` units are in the blocks before each of `blocks` blocks of `size` units, youngest first.
 fn by_age(valid: u32, blocks: u32, size: u32) -> Vec<u32> {
     let utilisation = f64::from(valid) / (f64::from(blocks) * f64::from(size));
     let a = -steady_victim_share(utilisation).max(1e-300).ln();
@@ -131,7 +131,7 @@ fn by_age(valid: u32, blocks: u32, size: u32) -> Vec<u32> {
     for i in 1..=blocks {
         let last = before[i as usize - 1];
         let all = (share(f64::from(i) / f64::from(blocks)) * f64::from(valid)).round() as u32;
-        // Neither more than fits, nor so few that the rest does not.
+        // At most what fits, and enough that the rest fits.
         let rest = u64::from(blocks - i) * u64::from(size);
         let least = u64::from(valid).saturating_sub(rest) as u32;
         before.push(all.clamp(last, last.saturating_add(size)).max(least).min(valid));

@@ -1,4 +1,4 @@
-//! [`Link`]: data between host and drive, one transfer after the other in each direction or in both.
+//! [`Link`]: data between host and drive, one transfer at a time in each direction (full duplex) or in both together.
 
 use super::model::FlashHostModel;
 
@@ -30,22 +30,22 @@ impl Link {
         end
     }
 
-    /// Time that `bytes` take to the host.
+    /// The time of `bytes` to the host.
     pub(super) fn read_time(&self, bytes: u64) -> u64 {
         (bytes as f64 * self.read_ns_per_byte).round() as u64
     }
 
-    /// Time that `bytes` take from the host.
+    /// The time of `bytes` from the host.
     pub(super) fn write_time(&self, bytes: u64) -> u64 {
         (bytes as f64 * self.write_ns_per_byte).round() as u64
     }
 
-    /// When `bytes` that are ready now are at the host.
+    /// When `bytes` that are ready now have reached the host.
     pub(super) fn send(&mut self, bytes: u64, now: u64) -> u64 {
         self.occupy(0, now, self.read_time(bytes))
     }
 
-    /// When `bytes` that the host has ready now are in the drive.
+    /// When `bytes` that the host has ready now have reached the drive.
     pub(super) fn receive(&mut self, bytes: u64, now: u64) -> u64 {
         self.occupy(1, now, self.write_time(bytes))
     }

@@ -1,12 +1,12 @@
-//! [`UnitMap`]: where each logical unit is, as far as that differs from the initial state.
+//! [`UnitMap`]: the place of each logical unit, stored as differences from the initial state.
 //!
-//! A run touches a small part of a large drive. What it moved is in a hash table of eight bytes an entry; when that
-//! holds a quarter of all units it gives way to a plain array of four bytes a unit.
+//! A run touches a small part of a large drive. Units that moved are in a hash table with eight bytes an entry. Once
+//! it holds a quarter of all units, a plain array of four bytes a unit replaces it.
 
 use super::initial::Initial;
 use super::shape::FlashShape;
 
-/// Drives of fewer units have the array from the start.
+/// Drives with at most this many units have the array from the start.
 const SMALL: u32 = 1 << 16;
 
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ enum Table {
 /// Open addressing with linear probing; entries are never removed.
 #[derive(Clone, Debug)]
 struct Sparse {
-    /// Unit in the upper half, slot in the lower; all ones where free.
+    /// The unit in the upper half, the slot in the lower; all ones if free.
     entries: Vec<u64>,
     count: usize,
     shift: u32,
@@ -37,7 +37,7 @@ impl Sparse {
         Self { entries: vec![FREE; 1 << bits], count: 0, shift: 64 - bits }
     }
 
-    /// Where the unit is, or would be.
+    /// The index of the unit's entry, or of the free one where it would go.
     fn find(&self, unit: u32) -> usize {
         let mask = self.entries.len() - 1;
         let mut at = (u64::from(unit).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
@@ -82,7 +82,7 @@ impl UnitMap {
         &self.initial
     }
 
-    /// Where a unit is; [`super::NONE`] where it holds nothing.
+    /// The slot of a unit; [`super::NONE`] if it holds no data.
     pub(super) fn get(&self, unit: u32, shape: &FlashShape) -> u32 {
         match &self.table {
             Table::Dense(slots) => slots[unit as usize],
@@ -93,7 +93,7 @@ impl UnitMap {
         }
     }
 
-    /// Whether a unit is still in a slot that it was put into, or that it was in at time 0.
+    /// Whether a unit is still in a slot that it was written to, or that it was in at time 0.
     pub(super) fn is_still_in(&self, unit: u32, slot: u32) -> bool {
         match &self.table {
             Table::Dense(slots) => slots[unit as usize] == slot,
@@ -121,7 +121,7 @@ impl UnitMap {
         self.table = Table::Dense(slots);
     }
 
-    /// Bytes in use.
+    /// Bytes of memory in use.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         match &self.table {

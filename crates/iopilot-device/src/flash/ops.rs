@@ -1,4 +1,4 @@
-//! [`Ops`]: what dies are asked to do, in a slab, and queues of it.
+//! [`Ops`]: the operations of dies, in a slab, and queues of them.
 
 use super::NONE;
 
@@ -6,11 +6,11 @@ use super::NONE;
 pub(super) enum FlashOpKind {
     /// Reads for request `owner`.
     Read,
-    /// Reads the rest of the buffer's entry `owner`.
+    /// Reads the missing part of the buffer's entry `owner`.
     Fill,
     /// Programs a row with the buffer's entries from `owner` on.
     Program,
-    /// Moves units of a block.
+    /// Moves units out of a block.
     Move,
     /// Erases block `owner`.
     Erase,
@@ -20,18 +20,18 @@ pub(super) enum FlashOpKind {
 pub(super) struct FlashOp {
     pub(super) kind: FlashOpKind,
     pub(super) die: u32,
-    /// Where it is read, among all lanes.
+    /// The lane that reads it, among all lanes.
     pub(super) lane: u32,
     pub(super) owner: u32,
-    /// On the channel.
+    /// Bytes on the channel.
     pub(super) bytes: u32,
-    /// On the link.
+    /// Bytes on the link to the host.
     pub(super) host_bytes: u32,
     /// Time in the array before the channel.
     pub(super) before: u64,
-    /// Time in the array after it.
+    /// Time in the array after the channel.
     pub(super) after: u64,
-    /// In its queue.
+    /// The next operation in its queue.
     pub(super) next: u32,
 }
 

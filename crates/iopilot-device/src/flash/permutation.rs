@@ -1,7 +1,8 @@
-//! [`Permutation`]: a pseudo-random one-to-one map of `0..n` onto itself, computed in either direction and stored
-//! nowhere.
+//! [`Permutation`]: a pseudo-random one-to-one map of `0..n` onto itself. It is computed in either direction and not
+//! stored.
 
-/// Four Feistel rounds on the next even number of bits; what falls outside goes round again (cycle walking).
+/// Four Feistel rounds on the next even number of bits; a result outside the range goes through them again (cycle
+/// walking).
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     n: u32,

@@ -1,14 +1,14 @@
-//! Places in flash, as numbers.
+//! Addresses in flash, as numbers.
 //!
-//! A *slot* holds one logical unit. Slots are numbered die by die, block by block, row by row; a *row* is what a die
+//! A *slot* holds one logical unit. Slots are numbered die by die, block by block, row by row. A *row* is what a die
 //! programs at once: the pages of the same number in all its planes, or one page without multi-plane operation.
 
 use super::model::{FlashModel, NandModel, StripeOrder};
 
-/// The sizes that addresses are computed with.
+/// The sizes from which addresses are computed.
 #[derive(Clone, Debug)]
 pub(super) struct FlashShape {
-    /// Logical units; the last may be partly beyond the capacity.
+    /// Logical units; the last may extend beyond the capacity.
     pub(super) logical: u32,
     pub(super) unit_sectors: u32,
     pub(super) unit_bytes: u32,
@@ -16,7 +16,7 @@ pub(super) struct FlashShape {
     pub(super) units_per_row: u32,
     pub(super) rows_per_block: u32,
     pub(super) units_per_block: u32,
-    /// Of a die.
+    /// Blocks of a die.
     pub(super) blocks: u32,
     pub(super) dies: u32,
     dies_per_channel: u32,
@@ -63,17 +63,17 @@ impl FlashShape {
         die / self.dies_per_channel
     }
 
-    /// Block, numbered over all dies.
+    /// The block of a slot, numbered over all dies.
     pub(super) fn block_of(&self, slot: u32) -> u32 {
         slot / self.units_per_block
     }
 
-    /// Row, numbered over all dies.
+    /// The row of a slot, numbered over all dies.
     pub(super) fn row_of(&self, slot: u32) -> u32 {
         slot / self.units_per_row
     }
 
-    /// Number of a row in its block.
+    /// The number of a row within its block.
     pub(super) fn row_in_block(&self, row: u32) -> u32 {
         row % self.rows_per_block
     }
@@ -82,7 +82,7 @@ impl FlashShape {
         block * self.units_per_block
     }
 
-    /// The plane that a slot is in, without multi-plane operation 0.
+    /// The plane of a slot; 0 without multi-plane operation.
     pub(super) fn plane_of(&self, slot: u32) -> u32 {
         slot % self.units_per_row / self.units_per_page
     }

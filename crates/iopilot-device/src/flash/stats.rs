@@ -1,8 +1,8 @@
-//! What a [`crate::FlashDrive`] counts.
+//! The counters of a [`crate::FlashDrive`].
 
 use serde::Serialize;
 
-/// What happened since time 0. A unit is what the map places together.
+/// Counters since time 0. A unit is the map's unit of placement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FlashCounters {
     pub(super) host_read_sectors: u64,
@@ -23,36 +23,36 @@ pub(super) struct FlashCounters {
     pub(super) suspensions: u64,
 }
 
-/// What a solid-state drive did since time 0. A unit is what its map places together.
+/// What a solid-state drive did since time 0. A unit is the map's unit of placement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlashStats {
     /// Bytes that the host read.
     pub host_read_bytes: u64,
     /// Bytes that the host wrote.
     pub host_written_bytes: u64,
-    /// Bytes written to flash, with what garbage collection moved and what filled rows that had to be written early.
+    /// Bytes written to flash, including units moved by garbage collection and the padding of rows written early.
     pub flash_written_bytes: u64,
-    /// The latter over the former; 0 before anything was written.
+    /// Bytes written to flash over bytes written by the host; 0 before the first write.
     pub write_amplification: f64,
     /// Units read from flash for the host.
     pub units_read: u64,
     /// Units read from the write buffer.
     pub units_read_from_buffer: u64,
-    /// Units read that hold nothing.
+    /// Units read that hold no data.
     pub units_read_unmapped: u64,
-    /// Units that writes put into the buffer.
+    /// Units written into the buffer.
     pub units_buffered: u64,
-    /// Units written into a unit that was still in the buffer.
+    /// Units written onto a unit that was still in the buffer.
     pub units_coalesced: u64,
     /// Units read from flash because only a part of them was written.
     pub units_filled: u64,
     /// Units programmed for the host.
     pub units_programmed: u64,
-    /// Places in rows that were programmed with nothing.
+    /// Slots in rows that were programmed without data.
     pub units_padded: u64,
     /// Units that garbage collection and wear levelling moved.
     pub units_moved: u64,
-    /// Page reads that took.
+    /// Page reads for those moves.
     pub move_reads: u64,
     /// Units that discards freed.
     pub units_trimmed: u64,
@@ -62,11 +62,11 @@ pub struct FlashStats {
     pub suspensions: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Of the block erased least.
+    /// Erases of the block erased least.
     pub erases_min: u32,
-    /// Of the block erased most.
+    /// Erases of the block erased most.
     pub erases_max: u32,
-    /// Over all blocks.
+    /// Mean erases of all blocks.
     pub erases_mean: f64,
 }
 

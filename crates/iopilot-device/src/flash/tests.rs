@@ -61,7 +61,8 @@ fn model(dies: u32, planes: u32, blocks: u32, pages: u32, units: u32, preconditi
     model
 }
 
-/// A translation layer, and what it should hold: the version of each unit, and in each slot the version written there.
+/// A translation layer and its expected contents: the version of each unit, and in each slot the version written
+/// there.
 struct Shadow {
     ftl: Ftl,
     version: Vec<u32>,
@@ -101,7 +102,7 @@ impl Shadow {
                     let slot = row * self.ftl.shape.units_per_row + at as u32;
                     if let Some(unit) = self.ftl.current_owner(slot) {
                         let old = before[self.place[unit as usize] as usize];
-                        let (owner, version) = old.expect("what moves was there");
+                        let (owner, version) = old.expect("a moved unit was written before");
                         assert_eq!(owner, unit);
                         self.put(row, at, unit, version);
                         moved += 1;
@@ -120,7 +121,7 @@ impl Shadow {
         true
     }
 
-    /// Writes a row of units, collecting garbage where a die needs it.
+    /// Writes a row of units, and collects garbage if a die needs it.
     fn write(&mut self, units: &[u32]) {
         let dies = self.ftl.shape.dies;
         for tried in 0.. {
@@ -146,7 +147,7 @@ impl Shadow {
         self.place[unit as usize] = NONE;
     }
 
-    /// What was written last is what is read, valid units and erased blocks are counted right.
+    /// Reads return the last write; counts of valid units and erased blocks are right.
     fn check(&self) {
         let shape = &self.ftl.shape;
         let blocks = self.ftl.blocks();
@@ -181,7 +182,7 @@ proptest! {
 
     /// No state of the drive, from empty to full, loses a unit or blocks a write.
     #[test]
-    fn what_was_written_last_is_read(
+    fn reads_return_the_last_write(
         (dies, planes, blocks, pages, units) in geometry(),
         precondition in precondition(),
         seed in any::<u64>(),
@@ -215,7 +216,7 @@ proptest! {
         s.check();
     }
 
-    /// The initial state is one: every unit in a slot of its own, and back.
+    /// In the initial state every unit has a slot of its own, and the inverse agrees.
     #[test]
     fn the_initial_state_is_one_to_one((dies, planes, blocks, pages, units) in geometry(), fill in 0.1..1.0) {
         for precondition in [Precondition::Sequential, Precondition::Random] {
@@ -226,7 +227,7 @@ proptest! {
     }
 }
 
-/// Overwrites at random, single units in rows; units written to flash for each written.
+/// Random overwrites of single units, in rows; returns the units written to flash for each unit.
 fn amplification(s: &mut Shadow, overwrites: f64, random: &mut Pcg64Mcg) -> f64 {
     let (logical, row) = (s.ftl.shape.logical, s.ftl.shape.units_per_row);
     let (written, moved) = (s.written, s.ftl.counters.moved + s.ftl.counters.padded);
@@ -241,7 +242,7 @@ fn amplification(s: &mut Shadow, overwrites: f64, random: &mut Pcg64Mcg) -> f64 
 }
 
 impl Shadow {
-    /// As `write`, without the shadow's own books.
+    /// Like `write`, without the shadow's bookkeeping.
     fn write_unchecked(&mut self, units: &[u32]) {
         loop {
             let die = self.die;
@@ -262,9 +263,9 @@ impl Shadow {
     }
 }
 
-/// One overwrite in random order, then the mean over two: near the formula, whatever the drive began with.
+/// One overwrite in random order, then the mean over two: near the formula, whatever the initial state.
 #[test]
-fn random_overwrites_amplify_as_theory_says() {
+fn write_amplification_of_random_overwrites_agrees_with_theory() {
     for (spare, tolerance) in [(0.10, 0.06), (0.25, 0.05), (0.40, 0.05)] {
         for (precondition, before) in [(Precondition::Random, 0.0), (Precondition::Sequential, 3.0)] {
             let mut m = model(1, 1, 256, 256, 1, precondition);
@@ -275,7 +276,7 @@ fn random_overwrites_amplify_as_theory_says() {
             let mut random = Pcg64Mcg::seed_from_u64(1);
             amplification(&mut s, before, &mut random);
             let got = amplification(&mut s, 2.0, &mut random);
-            // Two open blocks and two to three erased ones a die hold nothing that is collected.
+            // Two open blocks and two to three erased ones a die hold no collectable data.
             let used = slots * (256.0 - 3.5) / 256.0;
             let want = steady_write_amplification(m.capacity as f64 / 8.0 / used);
             assert!(
@@ -286,7 +287,7 @@ fn random_overwrites_amplify_as_theory_says() {
     }
 }
 
-/// A hot twentieth of the drive is overwritten; the rest lies still.
+/// A hot twentieth of the drive is overwritten; the rest is cold.
 #[test]
 fn wear_levelling_bounds_the_spread_of_erases() {
     let spread = |limit| {
@@ -310,7 +311,7 @@ fn wear_levelling_bounds_the_spread_of_erases() {
 }
 
 #[test]
-fn a_large_drive_is_kept_in_little_memory() {
+fn a_large_drive_needs_little_memory() {
     // 512 GB: 64 dies of 8 GiB, 4 KiB units.
     let mut m = model(64, 2, 2048, 256, 2, Precondition::Random);
     m.capacity = 512_000_000_000 / 512;

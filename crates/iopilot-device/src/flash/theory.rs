@@ -1,16 +1,17 @@
-//! Write amplification of greedy garbage collection under uniform random writes, as analysis gives it.
+//! Write amplification of greedy garbage collection under uniform random writes, from analysis.
 //!
-//! Blocks age while their units are overwritten one after the other; the one collected is the oldest, and a share `v` of
-//! it is still valid. With `u` of all units valid, `v = exp(−(1 − v) / u)`, and each unit that the host writes makes
-//! `1 / (1 − v)` units written (Xiang and Kurkoski, *An improved analytic expression for write amplification in NAND
-//! flash*, 2012, with Lambert's W; Desnoyers, *Analytic modeling of SSD write performance*, SYSTOR 2012).
+//! Blocks age while their units are overwritten one by one. The oldest block is collected, and a share `v` of it is
+//! still valid. With the share `u` of all units valid, `v = exp(−(1 − v) / u)`, and each unit that the host writes
+//! causes `1 / (1 − v)` units written. Sources: Xiang and Kurkoski, *An improved analytic expression for write
+//! amplification in NAND flash*, 2012, with Lambert's W; Desnoyers, *Analytic modeling of SSD write performance*,
+//! SYSTOR 2012.
 
-/// The valid share of a block when it is collected, where `utilisation` of the units of all used blocks is valid.
-pub fn steady_victim_share(utilisation: f64) -> f64 {
+/// The valid share of a block when it is collected. `utilisation` is the valid share of all units in used blocks.
+pub(crate) fn steady_victim_share(utilisation: f64) -> f64 {
     if utilisation >= 1.0 {
         return 1.0;
     }
-    // exp(−(1 − v) / u) − v falls through 0 once below 1; v = 1 is the solution without meaning.
+    // exp(−(1 − v) / u) − v crosses 0 once below 1; v = 1 is the trivial solution.
     let (mut low, mut high) = (0.0, 1.0 - 1e-12);
     for _ in 0..100 {
         let v: f64 = 0.5 * (low + high);
@@ -24,7 +25,8 @@ pub fn steady_victim_share(utilisation: f64) -> f64 {
 }
 
 /// Units written to flash for each unit that the host writes, in the steady state.
-pub fn steady_write_amplification(utilisation: f64) -> f64 {
+#[cfg(test)]
+pub(crate) fn steady_write_amplification(utilisation: f64) -> f64 {
     1.0 / (1.0 - steady_victim_share(utilisation))
 }
 

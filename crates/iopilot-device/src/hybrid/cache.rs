@@ -1,20 +1,20 @@
-//! [`HybridCache`]: which lines are in flash, and what is remembered of reads.
+//! [`HybridCache`]: the lines in flash, and the history of reads.
 
 use super::line::{Division, HybridLine};
 use super::model::HybridModel;
 use iopilot_block::Lru;
 use std::collections::VecDeque;
 
-/// How many of the oldest lines are looked at for one that can make room.
+/// How many of the oldest lines are examined for a victim.
 const CANDIDATES: usize = 64;
 
 #[derive(Clone, Debug)]
 pub(super) struct HybridCache {
     pub(super) division: Division,
     lines: Lru<u64, HybridLine>,
-    /// How often lines were read that are not in flash.
+    /// How often lines that are not in flash were read.
     remembered: Lru<u64, u32>,
-    /// Lines that became dirty, in order; some are clean again.
+    /// Lines in the order in which they became dirty; some are clean again.
     dirty: VecDeque<u32>,
     pub(super) dirty_lines: u32,
     promote_after: u32,
@@ -71,7 +71,7 @@ impl HybridCache {
         self.lines.touch(at);
     }
 
-    /// Remembers a read of a line that was not served from flash.
+    /// Counts a read of a line that was not served from flash.
     pub(super) fn remember(&mut self, tag: u64) {
         if let Some(at) = self.remembered.find(tag) {
             *self.remembered.get_mut(at) += 1;
@@ -92,7 +92,7 @@ impl HybridCache {
         self.lines.find(tag).is_some() || reads >= self.promote_after
     }
 
-    /// The line, in flash if need be for another; `None` where none can make room.
+    /// The line in flash, replacing another if necessary; `None` if there is no victim.
     pub(super) fn admit(&mut self, tag: u64) -> Option<u32> {
         if let Some(at) = self.lines.find(tag) {
             self.lines.touch(at);
@@ -113,7 +113,7 @@ impl HybridCache {
         Some(self.lines.insert(tag, HybridLine::default()))
     }
 
-    /// Parts of a line are in flash only.
+    /// Marks parts of a line as present in flash only.
     pub(super) fn make_dirty(&mut self, at: u32, mask: u64) {
         let line = self.lines.get_mut(at);
         if line.dirty == 0 {
@@ -124,7 +124,7 @@ impl HybridCache {
         line.dirty |= mask;
     }
 
-    /// Parts of a line are no longer in flash only.
+    /// Marks parts of a line as present on the disk too.
     pub(super) fn make_clean(&mut self, at: u32, mask: u64) {
         let line = self.lines.get_mut(at);
         let was = line.dirty != 0;
@@ -132,7 +132,7 @@ impl HybridCache {
         self.dirty_lines -= u32::from(was && line.dirty == 0);
     }
 
-    /// Parts of a line hold nothing of use any more; the line goes where nothing is left.
+    /// Invalidates parts of a line; frees the line if no part is left.
     pub(super) fn drop_parts(&mut self, at: u32, mask: u64) {
         self.make_clean(at, mask);
         let line = self.lines.get_mut(at);
@@ -142,7 +142,7 @@ impl HybridCache {
         }
     }
 
-    /// The line that has been dirty longest, its dirty parts now being destaged.
+    /// The line that has been dirty longest; its dirty parts are now being destaged.
     pub(super) fn next_dirty(&mut self) -> Option<(u32, u64)> {
         for _ in 0..self.dirty.len() {
             let at = self.dirty.pop_front()?;

@@ -1,4 +1,4 @@
-//! [`HybridDisk`] as a [`Device`]: requests, reads, and the work of its own.
+//! [`HybridDisk`] as a [`Device`]: requests, reads, and background work.
 
 use super::cache::HybridCache;
 use super::model::HybridModel;
@@ -8,20 +8,20 @@ use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest, Hybri
 use iopilot_block::{Flags, Nanos, Op, Positions};
 use std::ops::Range;
 
-/// Lines destaged at once.
+/// Lines that are destaged at once.
 const DESTAGES: u32 = 8;
-/// Pieces of the drive's own work in a device while the host has some there.
+/// Background pieces allowed in a device while the host has pieces there.
 const BESIDE: u32 = 4;
 
 /// A request in the drive.
 #[derive(Clone, Copy, Debug)]
 struct Active {
     request: DeviceRequest,
-    /// Pieces it waits for.
+    /// Pieces that it waits for.
     pending: u32,
-    /// Still to be done after the flush that came with it.
+    /// Whether it still has to be done after the flush that came with it.
     preflush: bool,
-    /// All of a read came from flash.
+    /// Whether all of a read came from flash.
     hit: bool,
     service: ServiceBreakdown,
 }
@@ -38,7 +38,7 @@ pub struct HybridDisk<D> {
     requests: Vec<Option<Active>>,
     outstanding: u32,
     destages: u32,
-    /// Since when no request is in the drive.
+    /// Since when no request has been in the drive.
     idle_since: Nanos,
     pub(super) stats: HybridStats,
     done: Vec<Completion>,
@@ -46,7 +46,7 @@ pub struct HybridDisk<D> {
 }
 
 impl<D: Device> HybridDisk<D> {
-    /// A drive of two idle devices. The flash must hold the lines of the model.
+    /// A drive of two idle devices. The flash must have room for the lines of the model.
     pub fn new(disk: D, flash: D, model: HybridModel) -> Self {
         Self {
             cache: HybridCache::new(&model),
@@ -76,11 +76,6 @@ impl<D: Device> HybridDisk<D> {
         }
     }
 
-    /// Sectors that are in flash only.
-    pub fn dirty_lines(&self) -> u32 {
-        self.cache.dirty_lines + self.destages
-    }
-
     pub(super) fn add(&mut self, side: HybridSide, owner: Owner, op: Op, sectors: Range<u64>, flags: Flags) {
         let length = sectors.end - sectors.start;
         let piece = MemberPiece { side, owner, op, lba: sectors.start, sectors: length, flags, overtaken: false };
@@ -105,7 +100,7 @@ impl<D: Device> HybridDisk<D> {
         }
     }
 
-    /// The sectors of a line in flash.
+    /// The place of a line's sectors in flash.
     pub(super) fn in_flash(&self, line: u32, within: Range<u64>) -> Range<u64> {
         let start = u64::from(line) * self.cache.division.line;
         start + within.start..start + within.end
@@ -131,14 +126,14 @@ impl<D: Device> HybridDisk<D> {
         }
     }
 
-    /// Whether all of a read comes from flash.
+    /// Records whether all of a read comes from flash.
     pub(super) fn note_hit(&mut self, index: u32, hit: bool) {
         if let Some(active) = &mut self.requests[index as usize] {
             active.hit = hit;
         }
     }
 
-    /// Starts to destage where it is time to.
+    /// Starts destages if the drive is idle or has too many dirty lines.
     fn destage(&mut self, now: Nanos) {
         let idle = self.outstanding == 0 && now >= self.idle_since + self.model.destage_idle;
         while self.destages < DESTAGES && (idle || self.cache.dirty_lines > self.model.dirty_limit_lines) {
@@ -150,12 +145,12 @@ impl<D: Device> HybridDisk<D> {
                 let owner = Owner::DestageRead { line, mask };
                 self.add(HybridSide::Flash, owner, Op::Read, place, Flags::empty());
             }
-            // One for the line as a whole was counted when it was taken.
+            // The line was counted once more when it was taken.
             self.release(line, mask);
         }
     }
 
-    /// One piece of work on a line is done; with the last its parts are on the disk.
+    /// Ends a piece of work on a line; the last one ends its destage.
     fn release(&mut self, line: u32, mask: u64) {
         let l = self.cache.line_mut(line);
         l.busy -= 1;
@@ -222,7 +217,7 @@ impl<D: Device> HybridDisk<D> {
         self.flash.send(&self.pieces, BESIDE, now);
     }
 
-    /// When the drive has been idle long enough to destage.
+    /// When the drive will have been idle long enough to destage.
     fn idle_event(&self) -> Option<Nanos> {
         let waits = self.outstanding == 0 && self.cache.dirty_lines > 0 && self.destages == 0;
         waits.then(|| self.idle_since + self.model.destage_idle)

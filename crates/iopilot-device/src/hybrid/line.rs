@@ -1,30 +1,30 @@
-//! A line of the cache, and the parts of it: up to 64, each of whole 4 KiB.
+//! A line of the cache, and its parts: up to 64, each a multiple of 4 KiB.
 
 use std::ops::Range;
 
-/// One line; its place in flash is its index.
+/// A line; its index is its place in flash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HybridLine {
     /// Parts that are in flash.
     pub(super) valid: u64,
-    /// Of these, parts that the disk does not have.
+    /// Valid parts that the disk does not have.
     pub(super) dirty: u64,
-    /// Of these, parts that are being written to the disk.
+    /// Valid parts that are being written to the disk.
     pub(super) destaging: u64,
-    /// Work of the drive's own under way here.
+    /// Background work in progress on this line.
     pub(super) busy: u32,
-    /// It stays.
+    /// Whether it is never evicted.
     pub(super) pinned: bool,
 }
 
 impl HybridLine {
-    /// Whether it can make room.
+    /// Whether it can be evicted.
     pub(super) fn is_idle(&self) -> bool {
         self.dirty | self.destaging == 0 && self.busy == 0 && !self.pinned
     }
 }
 
-/// How lines are divided.
+/// The division of the disk into lines and parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Division {
     pub(super) line: u64,
@@ -41,7 +41,7 @@ impl Division {
         (self.line / self.part) as u32
     }
 
-    /// Parts of line `tag` that sectors touch, and those that they cover.
+    /// The parts of line `tag` that `sectors` touch, and the parts that they cover.
     pub(super) fn masks(&self, tag: u64, sectors: &Range<u64>) -> (u64, u64) {
         let first = tag * self.line;
         let (from, to) = (sectors.start.max(first) - first, sectors.end.min(first + self.line) - first);
@@ -50,7 +50,7 @@ impl Division {
         (touched, covered)
     }
 
-    /// The sectors of parts that lie together, from the start of the line.
+    /// The sectors of runs of adjacent parts, from the start of the line.
     pub(super) fn runs(&self, mask: u64) -> impl Iterator<Item = Range<u64>> + use<> {
         let part = self.part;
         let mut rest = mask;

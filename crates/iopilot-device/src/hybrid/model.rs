@@ -1,37 +1,37 @@
-//! The parameters of a [`crate::HybridDisk`] beside those of its parts.
+//! The parameters of a [`crate::HybridDisk`], besides those of its devices.
 
 use iopilot_block::Nanos;
 
-/// What happens to writes.
+/// Where writes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HybridWrite {
-    /// To the disk; what the cache has of it is dropped.
+    /// To the disk; the cached copy is dropped.
     Around,
-    /// To the disk, and to flash where the cache has the line.
+    /// To the disk, and to flash if the line is cached.
     Through,
     /// To flash, and later to the disk.
     Back,
 }
 
-/// How the cache works.
+/// The parameters of the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybridModel {
-    /// What is cached together, sectors: a power of two, at least 8.
+    /// The unit of caching, sectors: a power of two, at least 8.
     pub line_sectors: u32,
     /// Lines in flash.
     pub lines: u32,
-    /// A line is copied to flash when it is read for the so many-th time.
+    /// The number of reads after which a line is copied to flash.
     pub promote_after: u32,
-    /// Longer reads are not copied, sectors.
+    /// The longest read that is copied, sectors.
     pub promote_max_sectors: u32,
-    /// Lines whose reads are remembered.
+    /// Lines whose reads are counted.
     pub remembered_lines: u32,
-    /// What happens to writes.
+    /// Where writes go.
     pub write: HybridWrite,
-    /// With more dirty lines destaging does not wait until the disk is idle.
+    /// The number of dirty lines above which destaging does not wait for idle time.
     pub dirty_limit_lines: u32,
-    /// How long no request is in the drive before dirty lines are written to the disk.
+    /// How long the drive must be idle before dirty lines are destaged.
     pub destage_idle: Nanos,
-    /// First sector and sectors of what is in flash from the start and stays there.
+    /// Pinned areas, each as first sector and length: they are in flash from the start and stay there.
     pub pinned: Vec<(u64, u64)>,
 }

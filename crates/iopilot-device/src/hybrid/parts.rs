@@ -1,30 +1,30 @@
-//! The two devices, each with what waits for it.
+//! The two devices of a hybrid drive, each with its queue.
 
 use crate::{Completion, Device, DeviceRequest};
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use std::collections::VecDeque;
 
-/// Which of the two.
+/// One of the two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HybridSide {
     Disk,
     Flash,
 }
 
-/// Whose a piece of work is.
+/// The owner of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Of a request, by its index.
+    /// A request, by its index.
     Request(u32),
     /// Copies to flash what was read.
     Promote { line: u32 },
-    /// Reads from flash what the disk is to have.
+    /// Reads from flash what the disk is to get.
     DestageRead { line: u32, mask: u64 },
-    /// Writes it to the disk.
+    /// Writes that to the disk.
     DestageWrite { line: u32, mask: u64 },
 }
 
-/// What is asked of one device.
+/// A request to one device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberPiece {
     pub(super) side: HybridSide,
@@ -33,11 +33,11 @@ pub(super) struct MemberPiece {
     pub(super) lba: u64,
     pub(super) sectors: u64,
     pub(super) flags: Flags,
-    /// A read whose sectors were written before it was complete.
+    /// A read whose sectors were written before it completed.
     pub(super) overtaken: bool,
 }
 
-/// A device, and what waits for it: first what the host waits for.
+/// A device and its queue: pieces of the host's requests go first.
 #[derive(Clone, Debug)]
 pub(super) struct HybridMember<D> {
     pub(super) device: D,
@@ -58,7 +58,8 @@ impl<D: Device> HybridMember<D> {
         self.waiting[Self::rank(piece)].push_back(index);
     }
 
-    /// Sends what the device takes; its own work while nothing of the host is there, and `beside` pieces of it always.
+    /// Issues what the device can take. Background pieces wait while the host has pieces there, except `beside` of
+    /// them.
     pub(super) fn send(&mut self, pieces: &[MemberPiece], beside: u32, now: Nanos) {
         for rank in 0..2 {
             while self.inside[0] + self.inside[1] < self.device.queue_depth() {

@@ -1,4 +1,4 @@
-//! Reads: from which device their sectors come, and what is copied to flash behind them.
+//! Reads: which device serves which sectors, and what is then copied to flash.
 
 use super::device::HybridDisk;
 use super::parts::{HybridSide, MemberPiece, Owner};
@@ -35,7 +35,7 @@ impl<D: Device> HybridDisk<D> {
                     }
                     continue;
                 }
-                // What the disk does not have comes from flash, the rest from the disk.
+                // Parts that the disk does not have come from flash, the others from the disk.
                 for run in self.cache.division.runs(touched & !only) {
                     let run = (first + run.start).max(here.start)..(first + run.end).min(here.end);
                     self.add(HybridSide::Disk, owner, Op::Read, run, flags);
@@ -59,7 +59,7 @@ impl<D: Device> HybridDisk<D> {
         self.note_hit(index, hit);
     }
 
-    /// The disk has read sectors for the host: lines read often enough are copied to flash.
+    /// The disk has read sectors for the host: copies lines that were read often enough to flash.
     pub(super) fn promote(&mut self, piece: &MemberPiece) {
         self.stats.read_miss_sectors += piece.sectors;
         if piece.overtaken || piece.sectors > u64::from(self.model.promote_max_sectors) {

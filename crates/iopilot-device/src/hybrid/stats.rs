@@ -1,4 +1,4 @@
-//! What a [`crate::HybridDisk`] counts.
+//! The counters of a [`crate::HybridDisk`].
 
 use serde::Serialize;
 
@@ -9,20 +9,20 @@ pub struct HybridStats {
     pub read_hit_sectors: u64,
     /// Sectors read from the disk.
     pub read_miss_sectors: u64,
-    /// Sectors that writes put into flash.
+    /// Sectors written to flash by the host.
     pub written_to_flash_sectors: u64,
-    /// Sectors that writes put onto the disk.
+    /// Sectors written to the disk by the host.
     pub written_to_disk_sectors: u64,
     /// Sectors copied to flash because they were read often.
     pub promoted_sectors: u64,
     /// Sectors written from flash to the disk.
     pub destaged_sectors: u64,
-    /// Lines that made room.
+    /// Lines that were evicted.
     pub evicted_lines: u64,
-    /// Lines that found no room.
+    /// Lines that found no victim.
     pub refused_lines: u64,
-    /// Lines that hold something now.
+    /// Lines in use.
     pub lines_used: u32,
-    /// Lines now that the disk does not have.
+    /// Lines with data that the disk does not have.
     pub lines_dirty: u32,
 }

@@ -1,4 +1,4 @@
-//! Writes and discards: what they mean for the lines.
+//! Writes and discards, and their effect on the lines.
 
 use super::device::HybridDisk;
 use super::model::HybridWrite;
@@ -37,7 +37,7 @@ impl<D: Device> HybridDisk<D> {
         self.add(HybridSide::Disk, owner, Op::Write, sectors, flags);
     }
 
-    /// What a write means for one line; whether flash alone takes it.
+    /// Applies a write to one line; returns whether only flash takes it.
     fn write_line(&mut self, owner: Owner, tag: u64, here: &Range<u64>, flags: Flags) -> bool {
         let (touched, covered) = self.cache.division.masks(tag, here);
         let line = match self.model.write {
@@ -53,13 +53,13 @@ impl<D: Device> HybridDisk<D> {
         let place = self.in_flash(line, here.start - first..here.end - first);
         self.stats.written_to_flash_sectors += here.end - here.start;
         self.add(HybridSide::Flash, owner, Op::Write, place, flags);
-        // A part can be in flash alone where flash has all of it.
+        // A part can be in flash alone only if flash has all of it.
         let whole = touched & !covered & !self.cache.line(line).valid == 0;
         if self.model.write == HybridWrite::Back && whole {
             self.cache.make_dirty(line, touched);
             return true;
         }
-        // Now the disk has what is covered as well.
+        // Now the disk has the covered parts as well.
         self.cache.make_clean(line, covered);
         self.cache.line_mut(line).valid |= covered;
         false
@@ -79,7 +79,7 @@ impl<D: Device> HybridDisk<D> {
         self.add(HybridSide::Disk, owner, Op::Discard, sectors, Flags::empty());
     }
 
-    /// What is being read of these sectors is old when it arrives.
+    /// Marks reads of these sectors in progress as out of date.
     fn overtake(&mut self, sectors: &Range<u64>) {
         for piece in &mut self.pieces {
             let end = piece.lba + piece.sectors;

@@ -1,4 +1,4 @@
-//! Contents survive: written through plans to members that hold data, and read back with members lost.
+//! Contents survive: they are written through plans to members that hold data, and read back with members lost.
 
 use super::organisations;
 use super::store::Store;
@@ -21,7 +21,7 @@ fn rules() -> impl Strategy<Value = MappingRules> {
     })
 }
 
-/// As many members as may be lost at once, at random.
+/// As many random members as may be lost at once.
 fn victims(layout: &ArrayLayout, rng: &mut Pcg64Mcg) -> Vec<u32> {
     let mut lost = Vec::new();
     for _ in 0..20 {
@@ -61,7 +61,7 @@ fn live_and_die(organisation: &Organisation, rules: MappingRules, seed: u64) {
     traffic(&mut store, capacity, 20, &mut rng);
     store.check();
 
-    // Members die one after the other, under traffic.
+    // Members fail one after the other, under load.
     let lost = victims(&layout, &mut rng);
     for &member in &lost {
         store.lose(member);
@@ -69,7 +69,7 @@ fn live_and_die(organisation: &Organisation, rules: MappingRules, seed: u64) {
         traffic(&mut store, capacity, 15, &mut rng);
     }
 
-    // Their replacements are rebuilt, under traffic.
+    // Their replacements are rebuilt, under load.
     for &member in &lost {
         let mut row = 0;
         while row < layout.rows() {

@@ -1,4 +1,4 @@
-//! The array as a device: nothing is lost or done twice, whatever fails, and a rebuild ends.
+//! The array as a device: with any failures, each request completes exactly once, and a rebuild ends.
 
 use super::organisations;
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
@@ -19,7 +19,7 @@ struct Setting {
     member_depth: u32,
     policy: Option<IoQueuePolicy>,
     nvram: Option<NvramModel>,
-    /// When the members fail that may.
+    /// When the members that may fail do fail.
     failing: Vec<u64>,
     rebuild: Option<RebuildModel>,
     seed: u64,
@@ -110,7 +110,7 @@ fn build(setting: &Setting) -> (Array<ConstantDevice>, usize) {
     (Array::new(model, members, None).expect("sound"), count)
 }
 
-/// Random requests within the queue depth, to the end; every request completes once and after its submission.
+/// Sends random requests within the queue depth, to the end; every request completes once and after its submission.
 fn run(setting: &Setting, requests: usize) -> (Array<ConstantDevice>, usize, Vec<(Completion, Nanos)>) {
     let (mut array, failed) = build(setting);
     let mut rng = Pcg64Mcg::seed_from_u64(setting.seed ^ 77);
@@ -168,12 +168,12 @@ proptest! {
         ids.sort_unstable();
         prop_assert_eq!(ids, (0..120).collect::<Vec<_>>());
         prop_assert_eq!(array.dirty_sectors(), 0, "all was destaged in the end");
-        // What has a spare is whole again.
+        // A member with a spare is intact again.
         let spares = array.model().rebuild.map_or(0, |rebuild| rebuild.spares as usize);
         prop_assert_eq!(array.health().lost().count(), failed.saturating_sub(spares));
         prop_assert_eq!(array.rebuilt_at().is_some(), failed.min(spares) > 0);
         for (completion, submitted) in &done {
-            // One path through the phases is no longer than the whole.
+            // One path through the phases is no longer than the total.
             let s = completion.service;
             let sum = s.seek + s.rotation + s.transfer + s.overhead;
             prop_assert!(sum.0 <= (completion.at - *submitted).0 + 4, "{s:?} in {}", completion.at - *submitted);

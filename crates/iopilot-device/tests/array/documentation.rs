@@ -1,4 +1,4 @@
-//! The pictures in `docs/reference/arrays.md` are what the layouts are.
+//! The pictures in `docs/reference/arrays.md` agree with the layouts.
 
 use iopilot_device::{ArrayLayout, BlockDesign, MirrorOrder, Organisation, Redundancy, Rotation};
 use iopilot_testing::assert_documented;
@@ -14,7 +14,7 @@ fn rotated(checks: u32, rotation: Rotation) -> Redundancy {
 }
 
 #[test]
-fn the_pictures_in_the_documentation_are_the_layouts() {
+fn the_pictures_in_the_documentation_agree_with_the_layouts() {
     let mirrored = Redundancy::Mirrored { copies: 2, order: MirrorOrder::Adjacent };
     let design = BlockDesign::balanced(7, 3).expect("known");
     let pictures = [

@@ -1,4 +1,4 @@
-//! What holds for every array.
+//! Properties of every array.
 
 mod contents;
 mod device;
@@ -17,7 +17,7 @@ fn rotations() -> impl Strategy<Value = Rotation> {
     ]
 }
 
-/// Any organisation of a few small members, with a unit of a few sectors.
+/// Any organisation of a few small members, with a stripe unit of a few sectors.
 pub(crate) fn organisations() -> impl Strategy<Value = Organisation> {
     let rotated = (3u32..8, 1u32..3, rotations(), 1u32..4)
         .prop_map(|(members, checks, rotation, slow)| (members.max(checks + 1), slow, Some((checks, rotation))));

@@ -1,5 +1,5 @@
-//! Members that hold contents: one symbol of GF(2^8) for each sector. A plan is carried out with nothing but what it
-//! reads and the new data, so that a plan that reads too little, or writes what it cannot know, is found out.
+//! Members that hold contents: one symbol of GF(2^8) for each sector. A plan runs with only its own reads and the new
+//! data. So a test finds a plan that reads too little, or writes data that it cannot know.
 
 use iopilot_block::{Lba, Op, Sectors};
 use iopilot_device::{ArrayLayout, Health, Mapper, MappingRules, MemberIo, Plan};
@@ -37,7 +37,7 @@ fn check_of(check: usize, data: &[u8]) -> u8 {
     data.iter().enumerate().fold(0, |sum, (j, &d)| sum ^ times(weight(check, j), d))
 }
 
-/// Completes a stripe's data (at one offset) from the checks that are known; false where that is not possible.
+/// Completes a stripe's data (at one offset) from the known checks; false if that is not possible.
 fn decode(data: &mut [Option<u8>], checks: &[Option<u8>]) -> bool {
     let unknown: Vec<usize> = (0..data.len()).filter(|&j| data[j].is_none()).collect();
     let syndrome = |check: usize| {
@@ -67,13 +67,13 @@ pub(crate) struct Store {
     pub(crate) mapper: Mapper,
     pub(crate) health: Health,
     members: Vec<Vec<u8>>,
-    /// What should be read.
+    /// The expected contents.
     truth: Vec<u8>,
     plan: Plan,
     rng: Pcg64Mcg,
 }
 
-/// A request being carried out.
+/// The data that a request in progress knows.
 struct Known {
     new: HashMap<u64, u8>,
     read: HashMap<(u32, u64), u8>,
@@ -95,7 +95,7 @@ impl Store {
         self.mapper.layout()
     }
 
-    /// Loses a member, and its contents.
+    /// Loses a member with its contents.
     pub(crate) fn lose(&mut self, member: u32) {
         self.health.lose(member);
         let rng = &mut self.rng;
@@ -139,12 +139,12 @@ impl Store {
         self.plan = plan;
     }
 
-    /// All that is not lost is as it should be.
+    /// Checks the contents of all members that are not lost.
     pub(crate) fn check(&self) {
         (0..self.layout().stripes()).for_each(|stripe| self.check_stripe(stripe));
     }
 
-    /// Serves the plan in any order that it allows.
+    /// Executes the plan in any order that it allows.
     fn carry_out(&mut self, plan: &mut Plan, mut known: Known) -> Known {
         let mut ready: Vec<usize> = Vec::new();
         plan.begin(|i, _| ready.push(i));
@@ -173,7 +173,7 @@ impl Store {
         }
     }
 
-    /// What a stripe held at an offset, as far as the request knows: data (or its copies) and checks.
+    /// The old contents of a stripe at an offset, as far as the request knows them: data (or its copies) and checks.
     fn old(&self, known: &Known, stripe: u64, offset: u32) -> (Vec<Option<u8>>, Vec<Option<u8>>) {
         let layout = self.layout();
         let at = |position| {
@@ -188,7 +188,7 @@ impl Store {
         (values, checks)
     }
 
-    /// What is to be written to a sector of a member, from nothing but what the request knows.
+    /// The new contents of a member's sector, computed only from what the request knows.
     fn new_value(&self, member: u32, lba: u64, known: &Known) -> u8 {
         let layout = self.layout();
         let row = lba / layout.stripe_unit();
@@ -203,8 +203,8 @@ impl Store {
         let (old, checks) = self.old(known, stripe, offset);
         if position < data * layout.copies() {
             let unit = position % data;
-            // A rebuild writes what the unit held.
-            return new(unit).or(old[unit as usize]).expect("data that nobody asked to write");
+            // A rebuild writes the old contents of the unit.
+            return new(unit).or(old[unit as usize]).expect("the plan writes only data of the request");
         }
         let check = (position - data) as usize;
         let now: Option<Vec<u8>> = (0..data).map(|unit| new(unit).or(old[unit as usize])).collect();

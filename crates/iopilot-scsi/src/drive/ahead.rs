@@ -1,4 +1,4 @@
-//! How far a drive reads on behind a request (DiskSim 4.0, "Buffer continuous read").
+//! How far a drive reads ahead of a request (DiskSim 4.0, "Buffer continuous read").
 
 use super::Drive;
 use super::model::{KeepRequested, ReadAheadRule};
@@ -6,7 +6,7 @@ use super::slot::CommandSlot;
 use super::stream::Stay;
 
 impl Drive {
-    /// The block before which reading for a request in segment `s` ends.
+    /// The end of the blocks that are read for a request in segment `s`, with read-ahead.
     pub(super) fn read_limit(&self, slot: &CommandSlot, s: usize) -> u64 {
         let read = &self.model.read;
         let geometry = &self.model.mechanics.geometry;
@@ -19,7 +19,7 @@ impl Drive {
         };
         let limit = match read.ahead {
             ReadAheadRule::None => end,
-            // Where the track or cylinder ends, the arm stops.
+            // The arm stops at the end of the track or cylinder.
             ReadAheadRule::Track | ReadAheadRule::Cylinder | ReadAheadRule::Segment => most,
             ReadAheadRule::WholeTrack => geometry.bounds(&geometry.track_of(end - 1)).end,
             ReadAheadRule::Adaptive if end < capacity => {
@@ -36,7 +36,7 @@ impl Drive {
         limit.max(end + u64::from(read.min_ahead)).min(capacity).max(end)
     }
 
-    /// How far the arm may go for what nobody asked for.
+    /// How far the arm may go for blocks that no request asked for.
     pub(super) fn stay(&self) -> Stay {
         match self.model.read.ahead {
             ReadAheadRule::Track | ReadAheadRule::WholeTrack => Stay::Track,

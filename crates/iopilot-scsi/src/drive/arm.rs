@@ -1,4 +1,4 @@
-//! What the arm does, and for whom.
+//! The accesses of the arm, and the requests they serve.
 
 use super::Drive;
 use super::choice::{SegmentFit, SegmentHit};
@@ -10,17 +10,17 @@ use iopilot_block::Nanos;
 use iopilot_device::Arm;
 
 impl Drive {
-    /// What holds blocks up between the medium and segment `s`.
+    /// What limits the flow of blocks between the medium and segment `s`.
     fn gate(&self, s: usize, write: bool, next: u64) -> Gate {
         let mut gate = Gate::OPEN;
         for &i in &self.live {
             let slot = &self.slots[i];
-            // What is sent before its turn must hurry.
+            // A read that is sent before its turn does not hold up the medium.
             let early = !write && slot.media == Media::Waiting;
             if slot.segment != Some(s) || slot.is_read() == write || slot.all_moved() || early {
                 continue;
             }
-            // A write needs its data; a read must not overwrite what was not sent.
+            // A write needs its data; a read must not overwrite blocks that are not sent yet.
             let open_to = if write { slot.unmoved() } else { slot.unmoved() + self.segments.size };
             if open_to < gate.open_to {
                 gate = Gate { open_to, known_to: open_to, ..gate };
@@ -41,16 +41,16 @@ impl Drive {
         self.stream.as_ref().map_or(Gate::OPEN, |stream| self.gate(stream.segment, stream.write, stream.next))
     }
 
-    /// Brings the access that is under way up to time `t`.
+    /// Brings the access in progress up to time `t`.
     pub(super) fn sync(&mut self, t: f64) {
-        self.come_round(t);
+        self.finish_round(t);
         let gate = self.present_gate();
         let Some(stream) = &mut self.stream else { return };
         stream.sync(&self.model.mechanics, &gate, t);
         self.note_progress();
     }
 
-    /// Tells the segment what its stream has done.
+    /// Updates the segment with the progress of its stream.
     fn note_progress(&mut self) {
         let Some(stream) = &self.stream else { return };
         let size = self.segments.size;
@@ -60,7 +60,7 @@ impl Drive {
                 return;
             }
             if segment.is_empty() && stream.next < segment.start {
-                // Blocks before the first one asked for.
+                // Blocks before the first requested one.
                 (segment.start, segment.end, segment.written) = (stream.next, stream.next, stream.next);
             }
             if stream.next > segment.end {
@@ -89,12 +89,12 @@ impl Drive {
         }
     }
 
-    /// Whether the arm works on segment `s`.
+    /// Whether the access in progress uses segment `s`.
     pub(super) fn is_streaming(&self, s: usize) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.segment == s)
     }
 
-    /// Whether what the arm does is read-ahead that nobody waits for and that has gone as far as it must.
+    /// Whether the arm is idle, or does read-ahead that no request waits for and that has reached its minimum.
     pub(super) fn can_stop(&self, t: f64) -> bool {
         self.stream.as_ref().is_none_or(|stream| {
             self.is_read_ahead()
@@ -103,7 +103,7 @@ impl Drive {
         })
     }
 
-    /// Whether all that was asked for of what the arm does is done.
+    /// Whether the access in progress is pure read-ahead: a read with no requested blocks left.
     pub(super) fn is_read_ahead(&self) -> bool {
         self.stream.as_ref().is_some_and(|stream| {
             let wanted = |i: &usize| {
@@ -114,25 +114,25 @@ impl Drive {
         })
     }
 
-    /// Whether the arm could be given to request `i`.
+    /// Whether request `i` could get the arm.
     pub(super) fn arm_for(&self, i: usize, t: f64) -> bool {
         let held = self.model.preseek != Preseek::Media && self.holder.is_some_and(|h| h != i);
         !held && self.can_stop(t)
     }
 
-    /// Whether request `i`, which would use segment `s`, may have its turn at the medium.
+    /// Whether read `i`, which would use segment `s`, may have its turn at the medium.
     pub(super) fn turn_of_read(&self, i: usize, s: usize, hit: SegmentHit, t: f64) -> bool {
         let joins = hit != SegmentHit::Miss && self.is_streaming(s) && self.is_read_ahead();
         joins || self.arm_for(i, t)
     }
 
-    /// The same for a write.
+    /// Like [`Drive::turn_of_read`], for a write.
     pub(super) fn turn_of_write(&self, i: usize, s: usize, fit: SegmentFit, t: f64) -> bool {
         let streaming_write = self.is_streaming(s) && self.stream.as_ref().is_some_and(|stream| stream.write);
         if streaming_write { self.may_join(&self.slots[i], s, fit) } else { self.arm_for(i, t) }
     }
 
-    /// Breaks off read-ahead.
+    /// Breaks off the read-ahead in progress.
     pub(super) fn stop(&mut self, t: f64) {
         let gate = self.present_gate();
         let Some(stream) = &mut self.stream else { return };
@@ -143,10 +143,10 @@ impl Drive {
         }
     }
 
-    /// Starts the arm for request `i`, at `t` or when it can.
+    /// Starts the arm for request `i`, at `t` or as soon as it can move.
     fn start(&mut self, i: usize, s: usize, write: bool, first: u64, limit: u64, t: f64) {
         let slot = &self.slots[i];
-        // Breaking off what the arm did comes on top of command processing.
+        // Breaking off the previous access adds to command processing.
         let begin = slot.arm_from.max(t) + (self.arm_free - t).max(0.0);
         let (read, policy) = (&self.model.read, &self.model.write);
         let order = match write {
@@ -170,17 +170,18 @@ impl Drive {
         let service = &mut self.slots[i].service;
         service.seek = Nanos((stream.settled - begin) as u64);
         service.cylinders = self.arm.cylinder.abs_diff(stream.arm().cylinder);
-        // Of a write whose data are still to come it is not known yet when it begins: when its first sector passes.
+        // While data are still to come, the start of a write is not known yet. Take the moment at which its first
+        // sector passes.
         let passes = || stream.settled + m.latency(stream.settled, m.geometry.track_of(first).angle_of(first));
         let begun = if stream.run_start() < f64::INFINITY { stream.run_start() } else { passes() };
         service.rotation = Nanos((begun - stream.settled).max(0.0) as u64);
         self.stream = Some(stream);
-        // Reads of what it will read can wait for that.
+        // Reads of blocks that this access will read can wait for it.
         self.segments.touch(s);
         self.note_progress();
     }
 
-    /// The turn of a read that uses segment `s`.
+    /// Starts the turn of a read that uses segment `s`.
     pub(super) fn begin_read(&mut self, i: usize, s: usize, hit: SegmentHit, t: f64) {
         if self.slots[i].segment.is_none() {
             self.slots[i].segment = Some(s);
@@ -222,7 +223,7 @@ impl Drive {
         self.start(i, s, false, segment.end, limit, t);
     }
 
-    /// The turn of a write that uses, or is to use, segment `s`.
+    /// Starts the turn of a write that uses, or will use, segment `s`.
     pub(super) fn begin_write(&mut self, i: usize, s: usize, fit: SegmentFit, t: f64) {
         if self.slots[i].segment.is_none() {
             self.take_for_write(i, s, fit, t);

@@ -1,4 +1,4 @@
-//! What a drive answers to a command: it takes or sends data at once, or it disconnects.
+//! The response to a new command: the drive transfers data at once, or it disconnects.
 
 use super::Drive;
 use super::choice::SegmentHit;
@@ -7,7 +7,7 @@ use crate::{MessageKind, Signal};
 use iopilot_block::Op;
 
 impl Drive {
-    /// The command was looked at.
+    /// The drive has decoded the command of request `i`.
     pub(super) fn arrive(&mut self, i: usize, t: f64, out: &mut Vec<Signal>) {
         let slot = self.slots[i];
         match slot.request.op {
@@ -118,12 +118,12 @@ impl Drive {
         self.wait(i, t);
     }
 
-    /// How many blocks must be ready for a read that disconnected to come back.
+    /// How many blocks must be ready before a disconnected read reconnects.
     pub(super) fn high_water(&self, slot: &CommandSlot) -> u64 {
         self.water(slot, self.model.buffer.high_water)
     }
 
-    /// How many blocks at most may be left to write for a write that disconnected to come back.
+    /// How many blocks at most may be left to write before a disconnected write reconnects.
     pub(super) fn low_water(&self, slot: &CommandSlot) -> u64 {
         self.water(slot, self.model.buffer.low_water)
     }

@@ -1,4 +1,4 @@
-//! Which segment a request uses.
+//! Which segment of the buffer a request uses.
 
 use super::Drive;
 use super::model::FastWrite;
@@ -8,36 +8,36 @@ use super::slot::{BusStage, CommandSlot};
 /// How much of a read is in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentHit {
-    /// All.
+    /// All of it.
     Full,
-    /// The first block at least.
+    /// At least the first block.
     Partial,
-    /// Nothing.
+    /// None of it.
     Miss,
 }
 
 /// How a write fits its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentFit {
-    /// Behind what is being written or waits to be.
+    /// Behind blocks that are being written or wait to be.
     Append,
-    /// Before what waits to be written.
+    /// Before blocks that wait to be written.
     Prepend,
-    /// On its own.
+    /// In a segment of its own.
     New,
 }
 
 impl Drive {
-    /// The segment for a read, best first: one that holds all of it, one that holds its first block, an empty one, a
-    /// clean one, one that is only being read ahead into. `None` where it has to wait: it needs what is not on the
-    /// medium yet, or all are in use.
+    /// The segment for a read. Best first: one that holds all of it, one that holds its first block, an empty one, a
+    /// clean one, one that is only being read ahead into. `None` if the read must wait: it needs blocks that are not
+    /// on the medium yet, or all segments are in use.
     pub(super) fn choose_read(&self, slot: &CommandSlot, victims: Victims, t: f64) -> Option<(usize, SegmentHit)> {
-        // Some of it may have been sent before its turn.
+        // Part of it may have been sent before its turn.
         let (first, end) = (slot.unmoved(), slot.end());
         if let Some(s) = slot.segment {
             let segment = self.segments.of(s);
             let hit = if first == segment.end { SegmentHit::Partial } else { self.hit(segment, first, end) };
-            // The rest has to wait for the others in there.
+            // The rest has to wait for the other users of the segment.
             return (hit == SegmentHit::Full || segment.users == 1).then_some((s, hit));
         }
         let mut collision = false;
@@ -77,8 +77,8 @@ impl Drive {
         (!collision || hit == SegmentHit::Full).then_some((s, hit))
     }
 
-    /// The segment for a write: one it continues, one it overlaps, an empty one, a clean one, one that is only being
-    /// read ahead into.
+    /// The segment for a write. Best first: one it continues, one it overlaps, an empty one, a clean one, one that is
+    /// only being read ahead into.
     pub(super) fn choose_write(&self, slot: &CommandSlot, victims: Victims, t: f64) -> Option<(usize, SegmentFit)> {
         let (first, end) = (slot.first(), slot.end());
         let combine = self.model.write.combine;
@@ -118,11 +118,11 @@ impl Drive {
         Some((s, fit))
     }
 
-    /// Whether a write may join the one that is on its way to the medium in segment `s`.
+    /// Whether a write may join the write in progress in segment `s`.
     pub(super) fn may_join(&self, slot: &CommandSlot, s: usize, fit: SegmentFit) -> bool {
         let others = || {
-            let dozing = self.dozing.len() - usize::from(slot.dozes);
-            dozing > 0
+            let parked = self.parked.len() - usize::from(slot.parked);
+            parked > 0
                 || self.live.iter().any(|&i| {
                     let other = &self.slots[i];
                     other.number != slot.number
@@ -135,14 +135,14 @@ impl Drive {
             FastWrite::Alone => !others(),
             FastWrite::Always => true,
         };
-        // A flush that waits must see the end of it.
+        // A waiting flush must see the end of the write in progress.
         let flushing = || self.pending.iter().any(|&i| !self.slots[i].request.op.transfers());
         fit == SegmentFit::Append && level && slot.fast && self.is_streaming(s) && !flushing()
     }
 
     /// Reserves segment `s` for a write.
     pub(super) fn take_for_write(&mut self, i: usize, s: usize, fit: SegmentFit, t: f64) {
-        self.rouse(i);
+        self.unpark(i);
         let (first, end) = (self.slots[i].first(), self.slots[i].end());
         if fit == SegmentFit::New && self.is_streaming(s) {
             self.stop(t);
@@ -157,7 +157,7 @@ impl Drive {
         });
         self.segments.used(s, true);
         self.slots[i].segment = Some(s);
-        // What other segments hold of these blocks is out of date.
+        // Clean copies of these blocks in other segments are out of date.
         let mut others = std::mem::take(&mut self.overlapping);
         others.extend(self.segments.near(first, end));
         for other in others.drain(..) {
@@ -176,8 +176,8 @@ impl Drive {
         self.overlapping = others;
     }
 
-    /// A request is done with segment `s`.
-    pub(super) fn let_go(&mut self, s: usize, slot: &CommandSlot) {
+    /// Releases segment `s` when a request is done with it.
+    pub(super) fn release_segment(&mut self, s: usize, slot: &CommandSlot) {
         let (keep, caching) = (self.model.read.keep, self.model.buffer.caching);
         self.segments.edit(s, |segment| {
             segment.users -= 1;
@@ -192,24 +192,24 @@ impl Drive {
         });
     }
 
-    /// The segment that the arm works on.
+    /// The segment of the access in progress.
     fn streamed(&self) -> Option<usize> {
         self.stream.as_ref().map(|stream| stream.segment)
     }
 
-    /// What requests take that find nothing in the buffer.
+    /// The segments for requests that miss.
     pub(super) fn victims(&self) -> Victims {
         self.segments.victims(self.streamed())
     }
 
-    /// Blocks of segment `s` that have come over the bus and are not on the medium.
+    /// Blocks of segment `s` that came over the bus and are not on the medium.
     pub(super) fn received_dirty(&self, s: usize) -> u64 {
         let segment = self.segments.of(s);
         let missing: u64 = self.incomplete_writes(s).map(|slot| slot.count() - slot.moved).sum();
         (segment.end - segment.written).saturating_sub(missing)
     }
 
-    /// The writes whose data are still to come into segment `s`.
+    /// The writes into segment `s` whose data have not all come.
     pub(super) fn incomplete_writes(&self, s: usize) -> impl Iterator<Item = &CommandSlot> {
         let of = self.live.iter().map(|&i| &self.slots[i]);
         of.filter(move |slot| slot.segment == Some(s) && !slot.is_read() && !slot.all_moved())

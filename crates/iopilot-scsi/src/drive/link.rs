@@ -1,4 +1,4 @@
-//! What goes on between a drive and its controller.
+//! The conversation between a drive and its controller.
 
 use super::Drive;
 use super::model::Preseek;
@@ -7,7 +7,7 @@ use crate::{MessageKind, Signal};
 use iopilot_block::{Nanos, Op};
 
 impl Drive {
-    /// When a request does something on the bus of its own accord.
+    /// When the next bus action of request `i` is due; `None` if it waits for something else.
     pub(super) fn due(&self, i: usize) -> Option<f64> {
         match self.slots[i].stage {
             BusStage::Command { until } | BusStage::Overhead { until, .. } => Some(until),
@@ -23,7 +23,7 @@ impl Drive {
         }
     }
 
-    /// It is time for what [`Drive::due`] said.
+    /// Does what [`Drive::due`] announced.
     pub(super) fn fire(&mut self, i: usize, t: f64, out: &mut Vec<Signal>) {
         match self.slots[i].stage {
             BusStage::Command { .. } => self.arrive(i, t, out),
@@ -57,8 +57,8 @@ impl Drive {
         }
     }
 
-    /// The controller took note of a message.
-    pub(super) fn heard(&mut self, i: usize, kind: MessageKind, t: f64, out: &mut Vec<Signal>) {
+    /// The controller has acknowledged a message of request `i`.
+    pub(super) fn on_acknowledged(&mut self, i: usize, kind: MessageKind, t: f64, out: &mut Vec<Signal>) {
         match kind {
             MessageKind::Ready | MessageKind::Reconnect => {
                 self.slots[i].data_from = t;
@@ -72,7 +72,7 @@ impl Drive {
                         self.slots[i].bus_from = t + extra.away;
                     }
                 }
-                self.doze(i);
+                self.park(i);
                 self.off_bus(i, out);
             }
             MessageKind::Complete => {
@@ -97,25 +97,25 @@ impl Drive {
         out.push(Signal::Release);
     }
 
-    /// Asks for the bus if somebody needs it and the drive does not have it.
+    /// Asks for the bus if a request needs it and the drive does not own it.
     pub(super) fn arbitrate(&mut self, t: f64, out: &mut Vec<Signal>) {
         if self.on_bus > 0 || self.asked {
             return;
         }
-        self.sneak(t);
+        self.serve_out_of_turn(t);
         if self.next_for_bus(t).is_some() {
             self.asked = true;
             out.push(Signal::Arbitrate);
         }
     }
 
-    /// Who uses the bus next, of those that need it now: who is done, who has the arm, who came first.
+    /// The request that uses the bus next. Bus priority: finished requests, then the arm's owner, then FIFO.
     fn next_for_bus(&self, t: f64) -> Option<usize> {
         let wanting = self.live.iter().copied().filter(|&i| self.wants_bus(i).is_some_and(|at| at <= t));
         wanting.min_by_key(|&i| (!self.is_finished(i), self.holder != Some(i), self.slots[i].number))
     }
 
-    /// The drive has the bus.
+    /// The drive has been granted the bus.
     pub(super) fn reselect(&mut self, t: f64, out: &mut Vec<Signal>) {
         let Some(i) = self.next_for_bus(t) else { return out.push(Signal::Release) };
         self.on_bus += 1;
@@ -131,7 +131,7 @@ impl Drive {
         self.fire_if_due(i, t, out);
     }
 
-    /// Whether only the completion is left.
+    /// Whether only the completion message is left.
     pub(super) fn is_finished(&self, i: usize) -> bool {
         let slot = &self.slots[i];
         match slot.request.op {
@@ -145,7 +145,7 @@ impl Drive {
         slot.count() == 0 || slot.segment.is_some_and(|s| self.segments.of(s).written >= slot.end())
     }
 
-    /// From when on a request that is off the bus needs it; `None` where that is not known yet.
+    /// From when on a disconnected request needs the bus; `None` if that is not known yet.
     pub(super) fn wants_bus(&self, i: usize) -> Option<f64> {
         let slot = &self.slots[i];
         if slot.stage != BusStage::Off {
@@ -166,7 +166,7 @@ impl Drive {
         } else {
             let dirty = self.received_dirty(s);
             let most = self.low_water(slot).min(self.segments.size - 1);
-            // The medium may be waiting for more.
+            // The medium may be waiting for more data.
             let starved = slot.moved == 0 || stream.is_some_and(|stream| stream.run_start() == f64::INFINITY);
             if dirty <= most || (starved && dirty < self.segments.size) {
                 return Some(slot.bus_from);
@@ -176,7 +176,7 @@ impl Drive {
         }
     }
 
-    /// From when on a request that holds the bus can go on; `None` where that is not known yet.
+    /// From when on a stalled request can continue; `None` if that is not known yet.
     fn resumes(&self, i: usize) -> Option<f64> {
         let slot = &self.slots[i];
         if self.is_finished(i) {
@@ -197,7 +197,7 @@ impl Drive {
         }
     }
 
-    /// On the bus and ready: the next burst, the completion, or off the bus.
+    /// Continues a request that is on the bus: with the next burst, the completion, or a disconnection.
     fn continue_transfer(&mut self, i: usize, t: f64) {
         if self.is_finished(i) {
             return self.complete(i, t);
@@ -207,7 +207,7 @@ impl Drive {
             let burst = if slot.is_read() { self.read_burst(&slot, t) } else { self.write_burst(&slot, t) };
             if let Some((from, step, blocks)) = burst {
                 self.slots[i].stage = BusStage::Burst { from, step, blocks };
-                // The medium may have waited for this.
+                // The medium may have waited for this burst.
                 return self.sync(t);
             }
         }
@@ -216,9 +216,9 @@ impl Drive {
             return;
         }
         if let Some(s) = slot.segment.filter(|_| slot.is_read() && slot.media == Media::Waiting) {
-            // It was not its turn: until then the segment is for others.
+            // It is not this read's turn: other requests may use the segment meanwhile.
             self.slots[i].segment = None;
-            self.let_go(s, &slot);
+            self.release_segment(s, &slot);
         }
         let overheads = &self.model.overheads;
         let overhead = match (slot.is_read(), self.model.write.extra_disconnect) {
@@ -229,19 +229,20 @@ impl Drive {
         self.slots[i].prepare(MessageKind::Disconnect, t, t + overhead);
     }
 
-    /// Whether a request may keep the bus while it waits for the medium: its parameters say so, and nobody else could
-    /// be what the medium waits for.
+    /// Whether a request may keep the bus while it waits for the medium. The parameters must allow it, and the medium
+    /// must not be waiting for another request.
     fn may_stall(&self, slot: &CommandSlot) -> bool {
         let bus = &self.model.bus;
         let hold = if slot.is_read() { bus.hold_read } else { bus.hold_write && !slot.all_moved() };
         let inside =
-            || self.dozing.len() + self.live.iter().filter(|&&i| self.slots[i].stage != BusStage::Gone).count();
+            || self.parked.len() + self.live.iter().filter(|&&i| self.slots[i].stage != BusStage::Gone).count();
         let its_turn = slot.media == Media::Begun && slot.segment.is_some_and(|s| self.segments.of(s).users == 1);
         (hold || bus.never_disconnect) && (its_turn || inside() == 1)
     }
 
-    /// What a read sends next: from when, how long a block, how many. All that is in the buffer, and what comes in
-    /// while that is sent; holding the bus also what it has to wait for.
+    /// The next burst of a read: its start, the time of a block, and the number of blocks. It sends all that is in
+    /// the buffer and what arrives in the meantime. A read that holds the bus also sends blocks that it has to wait
+    /// for.
     fn read_burst(&self, slot: &CommandSlot, t: f64) -> Option<(f64, f64, u64)> {
         let s = slot.segment?;
         let (next, end, step) = (slot.unmoved(), slot.end(), self.block.read);
@@ -270,7 +271,7 @@ impl Drive {
         })
     }
 
-    /// What a write takes next: as much as there is room for.
+    /// The next burst of a write: as many blocks as the segment has room for.
     fn write_burst(&self, slot: &CommandSlot, t: f64) -> Option<(f64, f64, u64)> {
         let s = slot.segment?;
         let room = self.segments.size.saturating_sub(self.received_dirty(s));
@@ -278,7 +279,7 @@ impl Drive {
         (blocks > 0).then_some((t, self.block.write, blocks))
     }
 
-    /// All is done but to say so.
+    /// Prepares the completion message of request `i`, whose data and medium are done.
     pub(super) fn complete(&mut self, i: usize, t: f64) {
         let overheads = &self.model.overheads;
         let slot = &mut self.slots[i];
@@ -287,7 +288,7 @@ impl Drive {
         slot.prepare(MessageKind::Complete, t, t + overhead);
     }
 
-    /// When the drive next acts.
+    /// The time of the drive's next event.
     pub(super) fn next_time(&self, t: f64) -> f64 {
         let mut next = f64::INFINITY;
         let mut watch = !self.pending.is_empty();

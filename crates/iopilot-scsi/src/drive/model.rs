@@ -17,18 +17,18 @@ pub struct DriveModel {
     pub buffer: DriveBufferModel,
     /// What is read, and when it can be sent.
     pub read: ReadModel,
-    /// What is written, and when that is reported.
+    /// What is written, and when that is reported as done.
     pub write: WriteModel,
-    /// When the drive is on the bus.
+    /// When the drive stays on the bus.
     pub bus: BusPolicy,
     /// How long the firmware takes.
     pub overheads: Overheads,
     /// When the arm may turn to the next request.
     pub preseek: Preseek,
-    /// Commands taken at once; at least 1 ("Max queue length").
+    /// Commands accepted at once; at least 1 ("Max queue length").
     pub queue_depth: u32,
-    /// The order in which they get the arm ("Scheduler"). What follows another request of a stream does not become one
-    /// with it here, and its capacity is the drive's.
+    /// The order in which they get the arm ("Scheduler"). Requests of a sequential stream are not joined here, and
+    /// the capacity is the drive's.
     pub queue: IoQueueConfig,
 }
 
@@ -39,26 +39,26 @@ pub struct DriveBufferModel {
     pub segments: u32,
     /// The size of each; at least 1 ("Segment size (in blks)").
     pub segment_blocks: u32,
-    /// How many of them may hold blocks that are to be written; at least 1 ("Maximum number of write segments").
+    /// How many of them may hold dirty blocks; at least 1 ("Maximum number of write segments").
     pub write_segments: u32,
     /// One fixed segment takes all writes and never serves a read ("Use separate write segment").
     pub separate_write_segment: bool,
-    /// What was read or written may serve later reads ("Enable caching in buffer"). Without it segments are emptied
-    /// when their request completes.
+    /// Blocks that were read or written may serve later reads ("Enable caching in buffer"). Without it a segment is
+    /// emptied when its request completes.
     pub caching: bool,
-    /// A disconnected write comes back for more data when no more than this part is still to be written, 0 to 1
-    /// ("Low (write) water mark").
+    /// A disconnected write reconnects for more data when at most this part is still to be written, 0 to 1 ("Low
+    /// (write) water mark").
     pub low_water: f64,
-    /// A disconnected read comes back when this part can be sent, 0 to 1 ("High (read) water mark").
+    /// A disconnected read reconnects when this part can be sent, 0 to 1 ("High (read) water mark").
     pub high_water: f64,
-    /// The marks are parts of the request, as far as it fits a segment; else of the segment ("Set watermark by
-    /// reqsize").
+    /// The marks are fractions of the request, as far as it fits a segment; otherwise of the segment ("Set watermark
+    /// by reqsize").
     pub water_by_request: bool,
-    /// There must be room for a sector when it begins to pass; else when it ends ("Read directly to buffer").
+    /// There must be room for a sector when it begins to pass; otherwise when it ends ("Read directly to buffer").
     pub direct: bool,
 }
 
-/// How far a drive reads on behind a request ("Buffer continuous read").
+/// How far a drive reads ahead of a request ("Buffer continuous read").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadAheadRule {
@@ -66,25 +66,25 @@ pub enum ReadAheadRule {
     None,
     /// To the end of the request's last track.
     Track,
-    /// The whole of the request's last track: to its end, and when it comes round again what lies before the request.
-    /// No drive of DiskSim does so, some real ones do.
+    /// The whole of the request's last track: to its end, and when it comes round again the blocks before the
+    /// request. No drive of DiskSim does so; some real ones do.
     WholeTrack,
     /// To the end of the request's last cylinder.
     Cylinder,
-    /// As far as the maximum.
+    /// Up to the maximum.
     Segment,
-    /// To the end of the track of the block after the request, and one track more if the segment already holds blocks
-    /// from before that track: a stream.
+    /// To the end of the track of the block after the request. One track more if the segment already holds blocks
+    /// from before that track, which is a sequential stream.
     Adaptive,
 }
 
-/// What bounds read-ahead where no maximum is given ("Read-ahead over requested").
+/// What bounds read-ahead if no maximum is given ("Read-ahead over requested").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepRequested {
-    /// The requested blocks are dropped when they have been sent, and their room is used.
+    /// The requested blocks are dropped when they have been sent, and their room is reused.
     Drop,
-    /// They stay: the whole is no larger than a segment.
+    /// They stay: requested and read-ahead blocks together fill at most a segment.
     Keep,
     /// They may be overwritten by a segment full of later ones.
     Overwrite,
@@ -95,31 +95,31 @@ pub enum KeepRequested {
 pub struct ReadModel {
     /// How far the drive reads on.
     pub ahead: ReadAheadRule,
-    /// So many blocks are read on before anything else may use the arm ("Minimum read-ahead (blks)").
+    /// At least this many blocks are read ahead before another request may use the arm ("Minimum read-ahead (blks)").
     pub min_ahead: u32,
-    /// And no more than so many, unless [`ReadAheadRule::Adaptive`]; 0 for what [`KeepRequested`] leaves ("Maximum
-    /// read-ahead (blks)").
+    /// The most blocks that are read ahead, except with [`ReadAheadRule::Adaptive`]; 0 for the bound of
+    /// [`KeepRequested`] ("Maximum read-ahead (blks)").
     pub max_ahead: u32,
-    /// See there.
+    /// What bounds read-ahead without a maximum.
     pub keep: KeepRequested,
-    /// A full hit sets an idle arm to reading on ("Read-ahead on idle hit").
+    /// A full hit starts read-ahead if the arm is idle ("Read-ahead on idle hit").
     pub ahead_on_hit: bool,
     /// Sectors are read in the order in which they pass once the arm is on the track ("Immediate buffer read").
     pub immediate: bool,
-    /// What passes between arriving on the track and the first requested sector is kept ("Read any free blocks").
+    /// Sectors that pass between arrival on the track and the first requested one are kept ("Read any free blocks").
     pub free_blocks: bool,
     /// Read-ahead can be broken off within a sector ("Stop prefetch in sector").
     pub stop_in_sector: bool,
     /// A request that starts with the block that is just being read ahead is a hit ("Allow almost read hits").
     pub almost_hits: bool,
-    /// A request of which a part is in the buffer is served from it at once; else only if as much as the high water
-    /// mark asks for is there ("Immed transfer partial hit").
+    /// A partial hit is served from the buffer at once; otherwise only once the high water mark is reached ("Immed
+    /// transfer partial hit").
     pub partial_at_once: bool,
     /// A full hit may be sent while others wait for the bus or the arm is busy ("Allow sneaky full read hits").
     pub sneaky_full: bool,
     /// The same for partial hits ("Allow sneaky partial read hits").
     pub sneaky_partial: bool,
-    /// A hit that disconnected may be sent before it is its turn ("Allow sneaky intermediate read hits").
+    /// A disconnected hit may be sent before its turn ("Allow sneaky intermediate read hits").
     pub sneaky_intermediate: bool,
     /// Blocks that were written may serve reads ("Allow read hits on write data").
     pub hits_on_written: bool,
@@ -146,20 +146,19 @@ pub struct WriteModel {
     pub immediate: bool,
     /// Writes of adjacent blocks share a segment and become one access ("Combine seq writes").
     pub combine: bool,
-    /// A write takes its data before it is its turn ("Allow write prebuffering").
+    /// A write takes its data before its turn ("Allow write prebuffering").
     pub prebuffering: bool,
-    /// A fast write has the overhead of a write after a write only where it goes on where that ended; any other
-    /// claims a new place in the buffer, as after a read, and has that overhead.
+    /// A fast write has the overhead of a write after a write only if it continues that write. Any other claims a new
+    /// place in the buffer and has the overhead of a write after a read.
     pub sequential_overhead: bool,
-    /// The least time from the start of the arm's movement to its end, for writes that do not continue the one before,
-    /// ns ("Minimum seek delay").
+    /// The least time of an arm movement for writes that do not continue the previous one, ns ("Minimum seek delay").
     pub min_seek_delay: f64,
-    /// A write into what is being read ahead ends that ("Write hit stop prefetch").
+    /// A write to blocks that are being read ahead ends the read-ahead ("Write hit stop prefetch").
     pub stops_prefetch: bool,
-    /// Read-ahead that is just moving the arm or in a sector is not broken off for a new command: that disconnects and
-    /// waits ("Disconnect write if seek").
+    /// A new command does not break off read-ahead while the arm moves or a sector passes: it disconnects and waits
+    /// ("Disconnect write if seek").
     pub waits_for_prefetch: bool,
-    /// Some drives leave the bus before they take the data of a write that does not continue the one before.
+    /// Some drives leave the bus before they take the data of a write that does not continue the previous one.
     pub extra_disconnect: Option<ExtraDisconnect>,
 }
 
@@ -172,16 +171,16 @@ pub struct ExtraDisconnect {
     pub disconnect: f64,
     /// From there to the reconnection ("Extradisc inter-disconnect delay").
     pub away: f64,
-    /// The next disconnection takes this ("Extradisc 2nd disconnect overhead").
+    /// The time of the next disconnection ("Extradisc 2nd disconnect overhead").
     pub second_disconnect: f64,
-    /// The arm starts so long after command processing ("Extradisc seek delta").
+    /// From the end of command processing to the start of the arm ("Extradisc seek delta").
     pub seek_delta: f64,
-    /// The medium is not written before so many blocks, or the whole request, are in the buffer: the first for requests
-    /// below 45 blocks, the second for others. DiskSim 4.0 has 10 and 15 built in.
+    /// How many blocks, or the whole request, must be in the buffer before the medium is written. The first value is
+    /// for requests below 45 blocks, the second for others. DiskSim 4.0 has 10 and 15 built in.
     pub buffered_first: [u32; 2],
 }
 
-/// When the drive is on the bus.
+/// When the drive stays on the bus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusPolicy {
     /// It stays from the command to the completion ("Never disconnect").
@@ -190,7 +189,7 @@ pub struct BusPolicy {
     pub hold_read: bool,
     /// It stays while room for the rest of a write is made ("Hold bus entire write xfer").
     pub hold_write: bool,
-    /// What a block costs the drive ("Bulk sector transfer time").
+    /// The time of a block in the drive ("Bulk sector transfer time").
     pub block_times: BlockTimes,
 }
 
@@ -229,17 +228,17 @@ pub struct Overheads {
     pub write_miss: After,
     /// From the last block to the message ("Read completion overhead").
     pub read_completion: f64,
-    /// The same for writes ("Write completion overhead").
+    /// From the last block to the message, for writes ("Write completion overhead").
     pub write_completion: f64,
     /// Before each transfer after a command or reconnection ("Data preparation overhead").
     pub data_preparation: f64,
-    /// Winning the bus back ("First reselect overhead").
+    /// Reconnecting ("First reselect overhead").
     pub first_reselect: f64,
-    /// Winning it back again after an [`ExtraDisconnect`] ("Other reselect overhead").
+    /// Reconnecting again after an [`ExtraDisconnect`] ("Other reselect overhead").
     pub other_reselect: f64,
-    /// Leaving the bus in a read ("Read disconnect after...").
+    /// Disconnecting in a read ("Read disconnect after...").
     pub read_disconnect: After,
-    /// Leaving the bus in a write ("Write disconnect overhead").
+    /// Disconnecting in a write ("Write disconnect overhead").
     pub write_disconnect: f64,
 }
 
@@ -247,16 +246,16 @@ pub struct Overheads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preseek {
-    /// When the completion of the present one was acknowledged.
+    /// When the completion of the current one is acknowledged.
     Acknowledged,
-    /// When that completion is sent.
+    /// When the completion of the current one is sent.
     Sent,
-    /// When the medium is done with it.
+    /// When the medium is done with the current one.
     Media,
 }
 
 impl DriveModel {
-    /// A drive without buffer tricks and overheads around `mechanics`: one request at a time, one segment of 256
+    /// A drive around `mechanics` with a minimal buffer and no overheads: one request at a time, one segment of 256
     /// blocks, no read-ahead, writes reported when they are on the medium.
     pub fn plain(mechanics: Mechanics) -> Self {
         Self {
@@ -291,7 +290,7 @@ impl Default for DriveBufferModel {
 }
 
 impl Default for ReadModel {
-    /// In order, no read-ahead, hits only when it is their turn.
+    /// In order, no read-ahead, hits served only in their turn.
     fn default() -> Self {
         Self {
             ahead: ReadAheadRule::None,
@@ -330,7 +329,7 @@ impl Default for WriteModel {
 }
 
 impl Default for BusPolicy {
-    /// On the bus when it has something to do there; blocks cost the drive nothing.
+    /// On the bus only to transfer or send messages; blocks take the drive no time.
     fn default() -> Self {
         Self { never_disconnect: false, hold_read: false, hold_write: false, block_times: BlockTimes::default() }
     }

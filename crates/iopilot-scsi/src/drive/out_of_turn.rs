@@ -1,5 +1,5 @@
-//! Requests that are served before their turn: reads of what is in the buffer ("Allow sneaky intermediate read hits"), and
-//! writes for which there is room ("Allow write prebuffering").
+//! Requests that are served before their turn: reads of blocks in the buffer ("Allow sneaky intermediate read hits"),
+//! and writes for which there is room ("Allow write prebuffering").
 
 use super::Drive;
 use super::choice::{SegmentFit, SegmentHit};
@@ -7,7 +7,7 @@ use super::segment::Victims;
 use super::slot::Media;
 use iopilot_block::Op;
 
-/// What a request that waits for its turn does before that: the segment that it uses, and how.
+/// How a waiting request is served before its turn: the segment that it uses, and how.
 #[derive(Clone, Copy, Debug)]
 enum OutOfTurn {
     Read(usize, SegmentHit),
@@ -15,8 +15,8 @@ enum OutOfTurn {
 }
 
 impl Drive {
-    /// Serves out of turn what the parameters allow to be served so: the first of them to have come.
-    pub(super) fn sneak(&mut self, t: f64) {
+    /// Serves the oldest request that may be served out of turn.
+    pub(super) fn serve_out_of_turn(&mut self, t: f64) {
         let (reads, writes) = (self.model.read.sneaky_intermediate, self.model.write.prebuffering);
         if self.pending.is_empty() || !(reads || writes) {
             return;
@@ -24,7 +24,7 @@ impl Drive {
         let found = self.unseen_out_of_turn(t);
         match found {
             Some((i, OutOfTurn::Read(s, hit))) => {
-                self.rouse(i);
+                self.unpark(i);
                 self.slots[i].segment = Some(s);
                 self.segments.used(s, false);
                 if hit == SegmentHit::Full {
@@ -38,28 +38,28 @@ impl Drive {
         }
     }
 
-    /// The first of the dozing requests that may be served out of turn, of those for which that can have changed.
+    /// The oldest parked request that may be served out of turn, among those whose situation can have changed.
     fn unseen_out_of_turn(&mut self, t: f64) -> Option<(usize, OutOfTurn)> {
         let changes = self.segments.take_changes();
         if changes.too_many {
-            self.dozing.all_changed(true);
+            self.parked.all_changed(true);
         } else {
-            changes.iter().for_each(|blocks| self.dozing.changed(blocks));
+            changes.iter().for_each(|blocks| self.parked.changed(blocks));
         }
         self.segments.reuse(changes);
-        if self.dozing.writes() > 0 && self.segments.may_dirty() {
-            // Any segment that becomes free may be one for a write.
-            self.dozing.all_changed(false);
+        if self.parked.writes() > 0 && self.segments.may_dirty() {
+            // Any segment that became free may suit a write.
+            self.parked.all_changed(false);
         }
         let victims = self.victims();
-        // Nothing that is asked of a request here counts those that doze.
-        let mut dozing = std::mem::take(&mut self.dozing);
-        let found = dozing.find(|i| self.slots[i].number, |i| self.out_of_turn(i, victims, t));
-        self.dozing = dozing;
+        // [`Drive::out_of_turn`] does not count parked requests.
+        let mut parked = std::mem::take(&mut self.parked);
+        let found = parked.find(|i| self.slots[i].number, |i| self.out_of_turn(i, victims, t));
+        self.parked = parked;
         debug_assert_eq!(
             found.map(|(i, _)| i),
             self.pending.iter().copied().find(|&i| self.out_of_turn(i, victims, t).is_some()),
-            "what is found near changes is what is found among all"
+            "a search near changes agrees with a search of all"
         );
         found
     }
@@ -67,7 +67,7 @@ impl Drive {
     /// How request `i` may be served out of turn.
     fn out_of_turn(&self, i: usize, victims: Victims, t: f64) -> Option<OutOfTurn> {
         let slot = &self.slots[i];
-        if !slot.dozes {
+        if !slot.parked {
             return None;
         }
         if slot.is_read() && self.model.read.sneaky_intermediate {

@@ -10,7 +10,7 @@ use iopilot_device::{Arm, Mechanics};
 use iopilot_device::{ArmModel, arm_positions};
 
 impl Drive {
-    /// An access with the arm sent at `start`.
+    /// An access whose arm starts at `start`.
     fn approach(&self, arm: Arm, start: f64, lba: Lba, sectors: Sectors, op: Op) -> MediaStream {
         let write = op != Op::Read;
         let limit = lba.0 + u64::from(sectors.0).max(1);
@@ -96,14 +96,15 @@ impl ArmModel for Drive {
 
 arm_positions!(Drive);
 
-/// The positions of a drive for one choice of its own queue: where the arm will be is found once, not for every request.
-pub(super) struct Standing<'a> {
+/// The positions of a drive for one choice of its own queue. The position of the arm is computed once, not for every
+/// request.
+pub(super) struct ArmForecast<'a> {
     drive: &'a Drive,
-    /// For reads, for writes and for now: when they would move the arm, from where, and from when on.
+    /// For reads, writes and now: the moment the arm would start, its position then, and from when on it is free.
     free: [(Nanos, (Arm, f64)); 3],
 }
 
-impl<'a> Standing<'a> {
+impl<'a> ArmForecast<'a> {
     pub(super) fn new(drive: &'a Drive, now: Nanos) -> Self {
         let after = |delay: f64| {
             let at = now.saturating_add(Nanos(delay.round() as u64));
@@ -113,7 +114,7 @@ impl<'a> Standing<'a> {
     }
 }
 
-impl ArmModel for Standing<'_> {
+impl ArmModel for ArmForecast<'_> {
     fn mechanics(&self) -> &Mechanics {
         self.drive.mechanics()
     }
@@ -144,7 +145,7 @@ impl ArmModel for Standing<'_> {
     }
 }
 
-arm_positions!(Standing<'_>);
+arm_positions!(ArmForecast<'_>);
 
 impl SingleDrive {
     pub(super) fn as_positions(&self) -> &dyn Positions {

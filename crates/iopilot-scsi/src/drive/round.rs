@@ -1,23 +1,23 @@
-//! [`Round`]: read-ahead that goes on round its track.
+//! [`Round`]: read-ahead that wraps around to the start of its track.
 
 use super::Drive;
 use super::model::ReadAheadRule;
 
-/// The blocks of a track before those that were read, which pass when it comes round. They count when all of them have
-/// passed: nothing is kept of a round that is broken off.
+/// The blocks of a track before those that were read. They pass when the track comes round again. They count only
+/// once all have passed: an interrupted round leaves nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     segment: usize,
     /// The first block of the track.
     first: u64,
-    /// What the segment holds: a segment that holds something else by then was used for that.
+    /// The blocks of the segment at the start. A segment with other blocks has been reused, and the round is void.
     held: (u64, u64),
-    /// When the last of them has passed.
+    /// When the last of these blocks has passed.
     done: f64,
 }
 
 impl Drive {
-    /// The read-ahead of `segment` ended at `at`: on with the start of its track, where the drive does so.
+    /// The read-ahead of `segment` ended at `at`: continues at the start of its track, if the model does so.
     pub(super) fn begin_round(&mut self, segment: usize, at: f64) {
         if self.model.read.ahead != ReadAheadRule::WholeTrack {
             return;
@@ -39,8 +39,8 @@ impl Drive {
         self.round = Some(Round { segment, first: bounds.start, held: (held.start, held.end), done });
     }
 
-    /// Takes note of a round that is over by `t`.
-    pub(super) fn come_round(&mut self, t: f64) {
+    /// Adds the blocks of a round that is complete by `t` to their segment.
+    pub(super) fn finish_round(&mut self, t: f64) {
         let Some(round) = self.round.filter(|round| round.done <= t) else { return };
         self.round = None;
         let segment = self.segments.of(round.segment);

@@ -3,22 +3,22 @@
 use super::model::DriveBufferModel;
 use iopilot_block::{Links, List};
 
-/// A run of consecutive blocks in the buffer: of the medium, or to be written there.
+/// A run of consecutive blocks in the buffer: read from the medium, or to be written to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BufferSegment {
-    /// It holds the blocks from here
+    /// The first block it holds.
     pub(super) start: u64,
-    /// to before here; of a write also those that are still to come over the bus.
+    /// The end of its blocks; in a write this includes blocks that are still to come over the bus.
     pub(super) end: u64,
-    /// The first block that is not on the medium; `end` where all are.
+    /// The first block that is not on the medium; `end` if all are.
     pub(super) written: u64,
     /// Reading into it ends before this block.
     pub(super) limit: u64,
     /// Requests that use it.
     pub(super) users: u32,
-    /// It was used by a write last.
+    /// Whether its last user was a write.
     pub(super) by_write: bool,
-    /// When it was used last, in uses of the buffer.
+    /// The number of its last use, counted over the whole buffer.
     stamp: u64,
 }
 
@@ -43,20 +43,19 @@ impl BufferSegment {
         self.start < end && first < self.end
     }
 
-    /// Makes it hold nothing, before `block`.
+    /// Empties it, with `block` as its next block.
     pub(super) fn clear(&mut self, block: u64) {
         (self.start, self.end, self.written, self.limit) = (block, block, block, 0);
     }
 
-    /// Read, from the medium, up to before `end`: what does not fit any more at the front is gone.
+    /// The medium has been read to before `end`: blocks that no longer fit are dropped at the front.
     pub(super) fn filled(&mut self, end: u64, size: u64) {
         (self.end, self.written) = (end, end);
         self.start = self.start.max(end.saturating_sub(size));
     }
 }
 
-/// All segments, in the order of their use and in that of their blocks: a request is to find those that concern it among
-/// thousands.
+/// All segments, ordered by use and by block, so that a request finds the relevant ones among thousands.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     all: Vec<BufferSegment>,
@@ -65,35 +64,35 @@ pub(super) struct Segments {
     uses: u64,
     separate_write: bool,
     most_dirty: usize,
-    /// First blocks and numbers, ascending.
+    /// First blocks and segment numbers, ascending.
     starts: Vec<(u64, u32)>,
-    /// The most blocks that one ever held: as far below a block those begin that may hold it.
+    /// The most blocks that a segment ever held: a segment that holds a block begins at most this far below it.
     longest: u64,
     /// From the least to the most recently used.
     by_use: List<u32>,
     links: Links<u32>,
-    /// How many are dirty; how many hold nothing and are not in use.
+    /// How many are dirty, and how many are empty and unused.
     dirty: usize,
     empty: usize,
-    /// What has changed, where somebody asks for it.
+    /// The changes to report; `None` if nothing reads them.
     changes: Option<Changes>,
 }
 
 /// The blocks of segments that have changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
-    /// From the first block to before the last, of each.
+    /// The block range of each change, end exclusive.
     near: Vec<(u64, u64)>,
-    /// There were too many to name.
+    /// There were too many changes to list.
     pub(super) too_many: bool,
 }
 
 impl Changes {
-    /// More than these are not worth naming.
+    /// The most changes that are listed.
     const MOST: usize = 64;
 
     fn add(&mut self, start: u64, end: u64) {
-        // Read-ahead is one segment that grows.
+        // Read-ahead changes one segment that grows.
         if let Some(last) = self.near.last_mut().filter(|last| start <= last.1 && last.0 <= end) {
             *last = (last.0.min(start), last.1.max(end));
         } else if self.near.len() < Self::MOST {
@@ -108,7 +107,7 @@ impl Changes {
     }
 }
 
-/// The segments that a request takes which finds nothing in the buffer.
+/// The segments that a read or a write takes on a miss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Victims {
     pub(super) read: Option<usize>,
@@ -116,7 +115,7 @@ pub(super) struct Victims {
 }
 
 impl Segments {
-    /// All empty. With `watched`, [`Segments::take_changes`] tells what has changed.
+    /// All segments empty. With `watched`, [`Segments::take_changes`] reports what has changed.
     pub(super) fn new(model: &DriveBufferModel, watched: bool) -> Self {
         let count = model.segments.max(1);
         let (mut by_use, mut links) = (List::new(), Links::new());
@@ -137,19 +136,19 @@ impl Segments {
         }
     }
 
-    /// The blocks of segments that have changed since this was asked last, to be given back by [`Segments::reuse`].
+    /// The changes since the last call. The caller returns them to [`Segments::reuse`].
     pub(super) fn take_changes(&mut self) -> Changes {
         self.changes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Keeps the memory of what [`Segments::take_changes`] gave.
+    /// Reuses the memory of the value of [`Segments::take_changes`].
     pub(super) fn reuse(&mut self, mut changes: Changes) {
         changes.near.clear();
         changes.too_many = false;
         self.changes = Some(changes);
     }
 
-    /// What can be done with segment `i` has changed, though not what it holds.
+    /// Reports a change of segment `i` that does not concern its blocks, only what requests can do with it.
     pub(super) fn touch(&mut self, i: usize) {
         if let Some(changes) = &mut self.changes {
             changes.add(self.all[i].start, self.all[i].end);
@@ -166,7 +165,7 @@ impl Segments {
         self.all.len()
     }
 
-    /// Changes segment `i`.
+    /// Changes segment `i` and updates the orders and counts.
     pub(super) fn edit<R>(&mut self, i: usize, change: impl FnOnce(&mut BufferSegment) -> R) -> R {
         let before = self.all[i];
         let result = change(&mut self.all[i]);
@@ -180,8 +179,8 @@ impl Segments {
         }
         if let Some(changes) = &mut self.changes {
             let after = &self.all[i];
-            let telling = |s: &BufferSegment| (s.start, s.end, s.written, s.users > 0);
-            if telling(&before) != telling(after) {
+            let reported = |s: &BufferSegment| (s.start, s.end, s.written, s.users > 0);
+            if reported(&before) != reported(after) {
                 changes.add(before.start, before.end);
                 changes.add(after.start, after.end);
             }
@@ -189,7 +188,7 @@ impl Segments {
         result
     }
 
-    /// Segment `i` begins elsewhere.
+    /// Moves segment `i` to its new place in the order of first blocks.
     fn reorder(&mut self, i: u32, from: u64, to: u64) {
         let old = self.starts.partition_point(|&place| place < (from, i));
         let new = self.starts.partition_point(|&place| place < (to, i));
@@ -202,15 +201,16 @@ impl Segments {
         self.starts[new] = (to, i);
     }
 
-    /// Those that hold some of the blocks from `first` to before `end`, or adjoin them. O(log segments) and those that
-    /// begin near.
+    /// The segments that hold or adjoin some of the blocks from `first` to before `end`. O(log segments + those that
+    /// begin near).
     pub(super) fn near(&self, first: u64, end: u64) -> impl Iterator<Item = usize> + '_ {
         let from = self.starts.partition_point(|&(start, _)| start < first.saturating_sub(self.longest));
         let begun = self.starts[from..].iter().take_while(move |&&(start, _)| start <= end);
         begun.map(|&(_, i)| i as usize).filter(move |&i| self.all[i].end >= first)
     }
 
-    /// Whether reads may use segment `i`. The one that is kept for writes is the last; a lone segment serves both.
+    /// Whether reads may use segment `i`. The segment that is kept for writes is the last; a single segment serves
+    /// both.
     pub(super) fn serves_reads(&self, i: usize) -> bool {
         !self.separate_write || i + 1 < self.all.len() || self.all.len() == 1
     }
@@ -220,7 +220,7 @@ impl Segments {
         !self.separate_write || i + 1 == self.all.len()
     }
 
-    /// Whether one more may become dirty.
+    /// Whether another segment may become dirty.
     pub(super) fn may_dirty(&self) -> bool {
         self.dirty < self.most_dirty
     }
@@ -229,7 +229,7 @@ impl Segments {
         self.dirty > 0
     }
 
-    /// Notes that a request uses segment `i`.
+    /// Records that a request uses segment `i`.
     pub(super) fn used(&mut self, i: usize, by_write: bool) {
         self.uses += 1;
         let stamp = self.uses;
@@ -242,16 +242,16 @@ impl Segments {
         self.by_use.push_back(&mut self.links, i as u32);
     }
 
-    /// Whether segment `i` is the one used last.
+    /// Whether segment `i` was used last.
     pub(super) fn is_latest(&self, i: usize) -> bool {
         self.uses > 0 && self.all[i].stamp == self.uses
     }
 
-    /// The segments for requests that find nothing; never the one that is `streamed`.
+    /// The victims for requests that miss; never the segment that is `streamed`.
     pub(super) fn victims(&self, streamed: Option<usize>) -> Victims {
         let read = self.least_recent(streamed, |i| self.serves_reads(i));
         let write = match self.separate_write {
-            // It alone serves writes.
+            // The separate segment alone serves writes.
             true => self.all.len().checked_sub(1).filter(|&last| self.is_free(last, streamed)),
             false if !self.may_dirty() => None,
             false => read,
@@ -259,12 +259,12 @@ impl Segments {
         Victims { read, write }
     }
 
-    /// Nobody uses it, and nothing of it is still to be written.
+    /// Whether segment `i` is unused, clean and not streamed.
     fn is_free(&self, i: usize, streamed: Option<usize>) -> bool {
         self.all[i].users == 0 && !self.all[i].is_dirty() && streamed != Some(i)
     }
 
-    /// The least recently used one that is free, an empty one first.
+    /// The least recently used free segment; an empty one is preferred.
     fn least_recent(&self, streamed: Option<usize>, serves: impl Fn(usize) -> bool) -> Option<usize> {
         let mut clean = None;
         for i in self.by_use.iter(&self.links).map(|i| i as usize) {
@@ -282,8 +282,7 @@ impl Segments {
         clean
     }
 
-    /// The first of the best of `candidates`: the least recently used one of the lowest rank that `rank` gives; and that
-    /// rank.
+    /// The best of `candidates`: the lowest `rank`, then the least recently used; and its rank.
     pub(super) fn best(
         &self,
         candidates: impl Iterator<Item = usize>,
@@ -309,7 +308,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_does_not_fit_is_dropped_at_the_front() {
+    fn blocks_that_do_not_fit_are_dropped_at_the_front() {
         let mut segment = BufferSegment::default();
         segment.clear(100);
         segment.filled(110, 16);
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_the_least_recently_used_is_taken() {
+    fn among_equal_ranks_the_least_recently_used_wins() {
         let mut segments = Segments::new(&DriveBufferModel { segments: 3, ..DriveBufferModel::default() }, false);
         for i in [1, 0, 2] {
             segments.used(i, false);
@@ -331,9 +330,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is found by block and by use is what looking at each segment finds.
+        /// Lookups by block and by use agree with a scan of all segments.
         #[test]
-        fn looking_up_is_looking_at_all(
+        fn a_lookup_agrees_with_a_full_scan(
             separate in any::<bool>(),
             steps in prop::collection::vec((0usize..6, 0u8..5, 0u64..300, 1u64..40), 1..60),
             streamed in prop::option::of(0usize..6),

@@ -6,12 +6,12 @@ use iopilot_block::{Nanos, Positions};
 use iopilot_device::{Completion, Device, DeviceRequest};
 use std::collections::VecDeque;
 
-/// A drive with a bus of its own: arbitration and messages take no time, a block what it costs on the slowest part of
-/// the way.
+/// A drive with a bus of its own. Arbitration and messages take no time. A block takes as long as on the slowest part
+/// of its path.
 #[derive(Clone, Debug)]
 pub struct SingleDrive {
     drive: Drive,
-    /// Somebody has the bus; the drive wants it.
+    /// Whether the bus is owned, and whether the drive has asked for it.
     owned: bool,
     asked: bool,
     /// Commands that came while the drive had the bus.
@@ -34,20 +34,12 @@ impl SingleDrive {
         }
     }
 
-    /// The same with blocks that cost more on the way than in the drive, ns.
-    #[must_use]
-    pub fn with_bus(mut self, times: crate::BlockTimes) -> Self {
-        let own = self.drive.own_block_times();
-        self.drive.set_block_times(own.slower(times));
-        self
-    }
-
     /// The drive.
     pub fn drive(&self) -> &Drive {
         &self.drive
     }
 
-    /// Answers what the drive says until it is silent.
+    /// Answers the signals of the drive until there are none.
     fn answer(&mut self, now: Nanos) {
         let mut at = 0;
         while at < self.signals.len() {
@@ -66,7 +58,7 @@ impl SingleDrive {
             if at < self.signals.len() || self.owned {
                 continue;
             }
-            // The drive is at the higher slot.
+            // The drive has the higher slot, so it gets the bus before new commands.
             if std::mem::take(&mut self.asked) {
                 self.owned = true;
                 self.drive.granted(now, &mut self.signals);

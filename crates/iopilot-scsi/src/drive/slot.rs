@@ -5,31 +5,31 @@ use crate::MessageKind;
 use iopilot_block::{Nanos, Op, RequestId};
 use iopilot_device::{DeviceRequest, ServiceBreakdown};
 
-/// What a request does on the bus.
+/// The state of a request on the bus.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum BusStage {
-    /// Its command is being looked at.
+    /// The drive decodes its command.
     Command { until: f64 },
     /// The firmware prepares a message.
     Overhead { kind: MessageKind, until: f64 },
-    /// The message was sent and is not acknowledged.
+    /// The message was sent and not yet acknowledged.
     Sent(MessageKind),
     /// `blocks` move: block `k` has moved at `from + (k + 1) * step`.
     Burst { from: f64, step: f64, blocks: u64 },
     /// It is on the bus and waits for the medium.
     Stalled,
-    /// It is off the bus.
+    /// It is disconnected.
     Off,
-    /// It was completed; the medium is still to come.
+    /// Its completion was acknowledged; the medium is still to be written.
     Gone,
 }
 
-/// What a request has to do with the medium.
+/// The state of a request at the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Media {
     /// It waits for its turn.
     Waiting,
-    /// It had its turn: the rest is up to the stream, or it needs none.
+    /// It had its turn: the stream does the rest, or it needs none.
     Begun,
 }
 
@@ -42,21 +42,21 @@ pub(super) struct CommandSlot {
     pub(super) segment: Option<usize>,
     /// Blocks that have moved over the bus.
     pub(super) moved: u64,
-    /// The arm starts for it no earlier, ns.
+    /// The arm does not start for it earlier, ns.
     pub(super) arm_from: f64,
-    /// It does not go back to the bus earlier, ns.
+    /// It does not reconnect earlier, ns.
     pub(super) bus_from: f64,
     /// It waits for its turn, off the bus and without a segment: nothing can happen to it before.
-    pub(super) dozes: bool,
-    /// In order of arrival.
+    pub(super) parked: bool,
+    /// Its number, in order of arrival.
     pub(super) number: u64,
-    /// Reported when in the buffer.
+    /// It is reported as done once it is in the buffer.
     pub(super) fast: bool,
     /// It left the bus before its data came (`ExtraDisconnect`).
     pub(super) extra: bool,
-    /// The queue chose it, and is to be told when it is done.
+    /// The queue chose it, so the queue must be told of its end.
     pub(super) picked: bool,
-    /// How often it came back to the bus.
+    /// How often it has reconnected.
     pub(super) reselected: u32,
     pub(super) service: ServiceBreakdown,
     /// When data began to flow, ns; for the breakdown.
@@ -90,7 +90,7 @@ impl CommandSlot {
         self.first() + self.count()
     }
 
-    /// Nothing of it is left to move over the bus.
+    /// Whether no block is left to move over the bus.
     pub(super) fn all_moved(&self) -> bool {
         self.moved == self.count()
     }
@@ -100,7 +100,7 @@ impl CommandSlot {
         self.first() + self.moved
     }
 
-    /// Its time on the bus is set off against the arm's.
+    /// Whether the access in progress uses its segment.
     pub(super) fn is_streamed_by(&self, stream: Option<&MediaStream>) -> bool {
         stream.is_some_and(|s| Some(s.segment) == self.segment)
     }

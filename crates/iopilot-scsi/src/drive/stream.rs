@@ -1,35 +1,35 @@
-//! [`MediaStream`]: one access of the medium on its way along the tracks, out of order where the drive can do that.
+//! [`MediaStream`]: one access of the medium along the tracks, out of order where the drive can do that.
 //!
-//! Nothing happens sector by sector: a stream knows when each block of its present run passes, and is brought up to
-//! date when somebody looks.
+//! There are no events for single sectors. A stream knows when each block of its current run passes, and is brought
+//! up to date on demand.
 
 use super::gate::Gate;
 use iopilot_device::{Arm, Mechanics, Track};
 
-/// Which sectors of a track are taken first, and which on the way.
+/// In which order the sectors of a track are accessed, and which extra ones are kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SectorOrder {
-    /// Those that pass first.
+    /// In the order in which they pass.
     pub(super) immediate: bool,
-    /// As before where an access begins within a track, and
+    /// The same where an access begins within a track.
     pub(super) free: bool,
-    /// the sectors before the first one asked for are kept when they pass.
+    /// Sectors that pass before the first requested one are kept.
     pub(super) keep: bool,
 }
 
-/// Where an access ends that nobody asked for.
+/// Where an access ends that goes beyond the requested blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stay {
     /// At its limit.
     Anywhere,
-    /// With its track.
+    /// At the end of its track.
     Track,
-    /// With its cylinder.
+    /// At the end of its cylinder.
     Cylinder,
 }
 
 impl Stay {
-    /// Whether going on from `from` to `to` is allowed.
+    /// Whether the access may go on from `from` to `to`.
     pub(super) fn allows(self, from: Arm, to: Arm) -> bool {
         match self {
             Self::Anywhere => true,
@@ -43,10 +43,10 @@ impl Stay {
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     first: u64,
-    /// How many, and how many before a gate cut it.
+    /// How many blocks, and how many there were before a gate cut the run.
     count: u64,
     whole: u64,
-    /// When the first begins to pass; infinite where a gate is closed for longer than is known.
+    /// When the first begins to pass; infinite if the gate opens at an unknown time.
     start: f64,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct MediaStream {
     /// The segment it fills or empties.
     pub(super) segment: usize,
     pub(super) write: bool,
-    /// The first block not done, in order.
+    /// The first block that is not done, in order.
     pub(super) next: u64,
     /// It ends before this block.
     pub(super) limit: u64,
-    /// Blocks from this one on are taken along, nobody asked for them.
+    /// Blocks from here on are read ahead: no request asked for them.
     pub(super) asked: u64,
     stay: Stay,
     /// When the arm came, or comes, to rest on the track.
@@ -67,22 +67,22 @@ pub(super) struct MediaStream {
     track: Track,
     /// The time in which a sector passes.
     width: f64,
-    /// How much later than it begins to pass a sector may be let through.
+    /// How long after a sector begins to pass the gate may still open for it.
     late: f64,
     direct: bool,
     order: SectorOrder,
-    /// When `next` became the next one.
+    /// When `next` became the next block.
     at: f64,
     run: Run,
-    /// It was not known on arrival whether sectors could be taken out of order.
+    /// It was not known on arrival whether sectors could be accessed out of order.
     unsure: bool,
-    /// What is done, or being done, out of order.
+    /// The blocks that are done, or in progress, out of order.
     beyond: Option<(u64, u64)>,
-    /// When the first sector, of whatever use, began to pass after the arm had come to rest.
+    /// When the first sector, requested or not, began to pass after the arm had come to rest.
     rolling: f64,
 }
 
-/// What a stream is for.
+/// The parameters of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaAccess {
     pub(super) segment: usize,
@@ -92,12 +92,12 @@ pub(super) struct MediaAccess {
     pub(super) asked: u64,
     pub(super) stay: Stay,
     pub(super) order: SectorOrder,
-    /// A sector is let through by what is known when it begins to pass, not when it ends.
+    /// The gate decides about a sector when it begins to pass, not when it ends.
     pub(super) direct: bool,
 }
 
 impl MediaStream {
-    /// Moves `arm` at `begin`; the movement takes `least` at least.
+    /// Moves `arm` at `begin`; the movement takes at least `least`.
     pub(super) fn start(m: &Mechanics, gate: &Gate, access: MediaAccess, arm: Arm, begin: f64, least: f64) -> Self {
         let track = m.geometry.track_of(access.first);
         let settled = begin + m.move_time(arm, &track, access.write).max(least);
@@ -134,22 +134,22 @@ impl MediaStream {
         self.next >= self.limit
     }
 
-    /// When it did what it did last.
+    /// The time of its last progress.
     pub(super) fn at(&self) -> f64 {
         self.at
     }
 
-    /// When the first block of the present run begins to pass; infinite where that is not known.
+    /// When the first block of the current run begins to pass; infinite if that is not known.
     pub(super) fn run_start(&self) -> f64 {
         self.run.start
     }
 
-    /// When the next thing happens that is not known yet, or the stream ends.
+    /// When the current run ends: what follows is not known yet, or the stream ends.
     pub(super) fn next_time(&self) -> f64 {
         self.run.start + self.run.count as f64 * self.width
     }
 
-    /// When `block` is done, in order: `None` where that is not known yet, 0 where it was long ago.
+    /// When `block` is done, in order: `None` if that is not known yet, 0 if it is in the past.
     pub(super) fn time_of(&self, block: u64) -> Option<f64> {
         let end = self.run.first + self.run.count;
         if block < self.next {
@@ -163,8 +163,8 @@ impl MediaStream {
         }
     }
 
-    /// The blocks from `first` on that are known to pass without a gap: how many there are, when the first is done, and
-    /// the time from one to the next. `None` where nothing is known.
+    /// The run of blocks from `first` on that pass without a gap: their number, when the first is done, and the time
+    /// from one to the next. `None` if nothing is known.
     pub(super) fn gapless_from(&self, first: u64) -> Option<(u64, f64, f64)> {
         let end = self.run.first + self.run.count;
         if self.run.start == f64::INFINITY || first < self.run.first || first >= end {
@@ -201,7 +201,7 @@ impl MediaStream {
         }
     }
 
-    /// Goes on to `limit`, if that is farther; known from `t` on.
+    /// Extends the stream to `limit`, if that is farther; `t` is the moment of the decision.
     pub(super) fn extend(&mut self, m: &Mechanics, gate: &Gate, limit: u64, t: f64) {
         if limit <= self.limit {
             return;
@@ -214,12 +214,12 @@ impl MediaStream {
         self.reopen(m, gate, t);
     }
 
-    /// Whether the arm is moving at `t`, or a sector is just passing.
+    /// Whether the arm is moving at `t`, or a sector is partly past.
     pub(super) fn busy(&self, t: f64) -> bool {
         t < self.settled || self.boundary(t) > t + 1.0
     }
 
-    /// Ends it at `t`; from when on the arm is free. The sector that is just passing is lost.
+    /// Ends the stream at `t` and returns from when on the arm is free. The sector that is just passing is lost.
     pub(super) fn stop(&mut self, m: &Mechanics, gate: &Gate, t: f64, in_sector: bool) -> f64 {
         if t < self.settled {
             return self.settled;
@@ -228,7 +228,7 @@ impl MediaStream {
         if in_sector { t } else { self.boundary(t) }
     }
 
-    /// The end of the sector passing at `t`, or of the wait for the first one.
+    /// The end of the sector that passes at `t`, or of the wait for the first one.
     pub(super) fn boundary(&self, t: f64) -> f64 {
         if t <= self.rolling {
             return self.rolling;
@@ -237,7 +237,7 @@ impl MediaStream {
         self.rolling + passed.ceil().max(0.0) * self.width
     }
 
-    /// Takes note of a gate that opened further, at `t`.
+    /// Accounts for a gate that has opened further, at `t`.
     fn reopen(&mut self, m: &Mechanics, gate: &Gate, t: f64) {
         if self.unsure && t < self.run.start {
             return self.land(m, gate, self.settled.max(t));
@@ -255,7 +255,7 @@ impl MediaStream {
         gate.passing(self.run.first, self.run.whole, self.run.start, self.width, self.late)
     }
 
-    /// Behind the last block that can pass in order without anything new.
+    /// The end of the blocks that can pass in order without another decision.
     fn run_end(&self) -> u64 {
         let end = self.limit.min(self.track.end());
         self.beyond.map_or(end, |(low, _)| end.min(low))
@@ -271,7 +271,7 @@ impl MediaStream {
         }
     }
 
-    /// On to the track of the next block, if nobody forbids it.
+    /// Moves to the track of the next block, unless read-ahead must stay.
     fn switch(&mut self, m: &Mechanics, gate: &Gate) {
         let from = self.arm();
         let track = if self.next == self.track.end() {
@@ -299,7 +299,7 @@ impl MediaStream {
         self.land(m, gate, self.settled);
     }
 
-    /// The head is over the track and nothing of it is done: what is taken first?
+    /// Chooses the first sector to access on a track over which the head has just settled.
     fn land(&mut self, m: &Mechanics, gate: &Gate, from: f64) {
         let bounds = m.geometry.bounds(&self.track);
         let within = self.next > bounds.start;
@@ -307,7 +307,7 @@ impl MediaStream {
         self.unsure = false;
         if self.order.immediate || (self.order.free && within) {
             let (landing, track) = self.landing(m, from, bounds.start, bounds.end);
-            // Landing before the first block wanted is waiting for it.
+            // A landing before the first requested block means waiting for that block.
             if landing > self.next {
                 landed = Some(from + m.latency(from, track.angle_of(landing)));
                 let wanted = if self.next < self.asked { self.asked } else { self.limit };
@@ -327,7 +327,7 @@ impl MediaStream {
         self.rolling = landed.or(first).unwrap_or(from);
     }
 
-    /// Begins with `block` of this track instead.
+    /// Begins with `block` of this track instead of `next`.
     fn begin_at(&mut self, m: &Mechanics, block: u64) {
         let track = m.geometry.track_of(block);
         if (track.cylinder, track.head) == (self.track.cylinder, self.track.head) {

@@ -1,5 +1,5 @@
-//! What each parameter does, in times worked out by hand: two heads, ten cylinders, 100 sectors a track, 10 ms a
-//! revolution, so that a sector is 0.1 ms; the index mark passes at 0, 10, 20 ... ms.
+//! The effect of each parameter, in times worked out by hand. The drive has two heads, ten cylinders and 100 sectors
+//! a track. A revolution takes 10 ms, so a sector takes 0.1 ms, and the index mark passes at 0, 10, 20 ... ms.
 
 use super::*;
 use iopilot_block::{Lba, Sectors};

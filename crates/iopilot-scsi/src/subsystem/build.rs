@@ -3,7 +3,7 @@
 use crate::subsystem::bus::Bus;
 use crate::subsystem::scsi::Scsi;
 use crate::subsystem::smart::Smart;
-use crate::subsystem::{BusModel, Controller, ControllerModel, Kind, Ownership, Station, Subsystem};
+use crate::subsystem::{BusModel, Controller, ControllerKind, ControllerModel, Ownership, Station, Subsystem};
 use crate::{BlockTimes, Target};
 use iopilot_block::{EventQueue, Nanos};
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub struct ControllerIndex(pub(super) usize);
 pub enum SubsystemFault {
     /// The device with this number is attached to the host's own bus.
     NoController(usize),
-    /// Two 53C700-like controllers are on the path to the device with this number: they cannot pass data to each
+    /// Two 53C700-like controllers are on the path to the device with this number; they cannot pass data to each
     /// other.
     TwoChips(usize),
 }
@@ -38,13 +38,13 @@ impl fmt::Display for SubsystemFault {
 
 impl std::error::Error for SubsystemFault {}
 
-/// A subsystem in the making: buses below the host or a controller, controllers and devices on buses. The order in
-/// which units are attached to a bus is the order of their slots.
+/// A subsystem in the making: buses below the host or a controller, controllers and devices on buses. Units on a bus
+/// get slots in the order in which they are attached.
 #[derive(Debug)]
 pub struct SubsystemBuilder<T> {
     buses: Vec<Node>,
     controllers: Vec<Controller>,
-    /// What a block costs each controller.
+    /// The time of a block in each controller.
     block_times: Vec<f64>,
     devices: Vec<(T, usize, usize)>,
 }
@@ -57,7 +57,7 @@ struct Node {
 }
 
 impl<T: Target> SubsystemBuilder<T> {
-    /// Nothing yet.
+    /// An empty builder.
     pub fn new() -> Self {
         Self { buses: Vec::new(), controllers: Vec::new(), block_times: Vec::new(), devices: Vec::new() }
     }
@@ -71,46 +71,48 @@ impl<T: Target> SubsystemBuilder<T> {
     /// Attaches a controller to `bus`.
     pub fn controller(&mut self, bus: BusIndex, model: ControllerModel) -> ControllerIndex {
         let (kind, delay, block_time) = match model {
-            ControllerModel::PassThrough { delay } => (Kind::PassThrough, delay, 0.0),
-            ControllerModel::Scsi53c700 { delay, block_time } => (Kind::Scsi(Scsi::default()), delay, block_time),
+            ControllerModel::PassThrough { delay } => (ControllerKind::PassThrough, delay, 0.0),
+            ControllerModel::Scsi53c700 { delay, block_time } => {
+                (ControllerKind::Scsi(Scsi::default()), delay, block_time)
+            }
             ControllerModel::Smart(model) => {
                 let (delay, block_time) = (model.delay, model.block_time);
-                (Kind::Smart(Box::new(Smart::new(*model))), delay, block_time)
+                (ControllerKind::Smart(Box::new(Smart::new(*model))), delay, block_time)
             }
         };
         let slot = self.slot(bus);
-        // The host's own bus is not arbitrated for.
+        // The host's own bus has no arbitration.
         let above = self.buses[bus.0].master.map(|_| (bus.0, slot));
         self.controllers.push(Controller { kind, above, delay });
         self.block_times.push(block_time);
         ControllerIndex(self.controllers.len() - 1)
     }
 
-    /// Attaches a device to `bus`, which has a controller above it. Answers the device's number: devices count in the
-    /// order in which they are attached.
+    /// Attaches a device to `bus`, which must have a controller above it. Returns the device's number: devices are
+    /// numbered in the order in which they are attached.
     pub fn device(&mut self, bus: BusIndex, target: T) -> usize {
         let slot = self.slot(bus);
         self.device_in_slot(bus, slot, target)
     }
 
-    /// Attaches a device in a slot that [`SubsystemBuilder::slot`] reserved: for devices whose numbers do not follow the
-    /// order of their slots.
+    /// Attaches a device in a slot that [`SubsystemBuilder::slot`] reserved: for devices whose numbers do not follow
+    /// the order of their slots.
     pub fn device_in_slot(&mut self, bus: BusIndex, slot: usize, target: T) -> usize {
         self.devices.push((target, bus.0, slot));
         self.devices.len() - 1
     }
 
-    /// Keeps the next slot of `bus`.
+    /// Reserves the next slot of `bus`.
     pub fn slot(&mut self, bus: BusIndex) -> usize {
         let node = &mut self.buses[bus.0];
         node.slots += 1;
         node.slots - 1
     }
 
-    /// The subsystem. Tells each device what a block costs on its way.
+    /// Builds the subsystem, and tells each device the time of a block on its path.
     ///
     /// # Errors
-    /// Where the tree cannot work.
+    /// If the tree cannot work.
     pub fn build(self) -> Result<Subsystem<T>, SubsystemFault> {
         let Self { buses, mut controllers, block_times, devices } = self;
         let mut stations = Vec::with_capacity(devices.len());
@@ -122,7 +124,7 @@ impl<T: Target> SubsystemBuilder<T> {
                 master = controllers[controller].above.and_then(|(bus, _)| buses[bus].master);
             }
             path.reverse();
-            let chips = path.iter().filter(|&&c| matches!(controllers[c].kind, Kind::Scsi(_))).count();
+            let chips = path.iter().filter(|&&c| matches!(controllers[c].kind, ControllerKind::Scsi(_))).count();
             match (path.len(), chips) {
                 (0, _) => return Err(SubsystemFault::NoController(device)),
                 (_, 0 | 1) => {}
@@ -130,8 +132,8 @@ impl<T: Target> SubsystemBuilder<T> {
             }
             let mut times = buses[bus].model.block_times.slower(target.own_block_times());
             for &controller in path.iter().rev() {
-                // The first that stores and forwards moves the data itself; those above it do not see them.
-                if !matches!(controllers[controller].kind, Kind::PassThrough) {
+                // The first store-and-forward controller moves the data itself; those above it do not see them.
+                if !matches!(controllers[controller].kind, ControllerKind::PassThrough) {
                     let own = block_times[controller];
                     times = times.slower(BlockTimes { read: own, write: own });
                     break;
@@ -141,14 +143,14 @@ impl<T: Target> SubsystemBuilder<T> {
             let at_once = |&c: &usize| {
                 let Controller { kind, above, delay } = &controllers[c];
                 let free = above.is_none_or(|(bus, _)| buses[bus].model.ownership == Ownership::Shared);
-                matches!(kind, Kind::PassThrough) && free && *delay == Nanos::ZERO
+                matches!(kind, ControllerKind::PassThrough) && free && *delay == Nanos::ZERO
             };
             let immediate = path.iter().all(at_once);
             stations.push(Station { target, bus, slot, path, immediate, scheduled: None });
         }
         let capacities: Vec<u64> = stations.iter().map(|s| s.target.capacity()).collect();
         for controller in &mut controllers {
-            if let Kind::Smart(smart) = &mut controller.kind {
+            if let ControllerKind::Smart(smart) = &mut controller.kind {
                 smart.set_devices(&capacities);
             }
         }

@@ -1,27 +1,27 @@
-//! [`Bus`]: who owns it, who waits for it (Ganger A.1.2.2).
+//! [`Bus`]: ownership and arbitration (Ganger A.1.2.2).
 
 use crate::BlockTimes;
 use iopilot_block::{Histogram, Nanos};
 
-/// Whether a bus serves one user at a time.
+/// Whether a bus has one owner at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ownership {
-    /// One user owns it from arbitration to release, as SCSI has it.
+    /// One unit owns it from arbitration to release, as on SCSI.
     #[default]
     Exclusive,
-    /// Every message and transfer proceeds at once, at full speed.
+    /// All messages and transfers proceed at once, at full speed.
     Shared,
 }
 
-/// Which of the units that wait for a bus gets it.
+/// Which waiting unit gets the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbitration {
-    /// The one in the highest slot, which is the last attached; a bus's own controller is in slot 0.
+    /// The unit in the highest slot, which is the last attached; the bus's own controller is in slot 0.
     #[default]
     SlotPriority,
-    /// The one that has waited longest.
+    /// The unit that has waited longest.
     Fifo,
-    /// The next higher slot after the last owner's, round and round.
+    /// The next higher slot after the last owner's, cyclically.
     RoundRobin,
 }
 
@@ -30,15 +30,15 @@ pub enum Arbitration {
 pub struct BusModel {
     /// Whether it has owners.
     pub ownership: Ownership,
-    /// Who gets it next.
+    /// Which waiting unit gets it next.
     pub arbitration: Arbitration,
-    /// Added to every acquisition of a bus that has owners, idle or not.
+    /// Added to every acquisition of an exclusive bus, idle or not.
     pub arbitration_time: Nanos,
-    /// What a 512-byte block costs on it, ns.
+    /// The time of a 512-byte block on it, ns.
     pub block_times: BlockTimes,
 }
 
-/// A bus and those who wait for it. `C` says what a unit wants it for.
+/// A bus and its waiters. `C` says what a unit wants the bus for.
 #[derive(Clone, Debug)]
 pub(super) struct Bus<C> {
     model: BusModel,
@@ -59,7 +59,7 @@ impl<C: Copy + PartialEq> Bus<C> {
         &self.model
     }
 
-    /// The unit in `slot` wants the bus. Answers how long arbitration takes where it won at once.
+    /// The unit in `slot` wants the bus. Returns the arbitration time if it wins at once.
     pub(super) fn acquire(&mut self, slot: usize, claim: C, now: Nanos) -> Option<Nanos> {
         if self.model.ownership == Ownership::Shared {
             return Some(Nanos::ZERO);
@@ -74,7 +74,7 @@ impl<C: Copy + PartialEq> Bus<C> {
         Some(self.model.arbitration_time)
     }
 
-    /// The owner gives the bus up. Answers who has won it; arbitration takes the model's time.
+    /// The owner releases the bus. Returns the winner; arbitration takes the model's time.
     pub(super) fn release(&mut self, now: Nanos) -> Option<C> {
         if self.model.ownership == Ownership::Shared {
             return None;
@@ -85,7 +85,7 @@ impl<C: Copy + PartialEq> Bus<C> {
         let slots = self.waiting.iter().map(|&(slot, ..)| slot).enumerate();
         let winner = match self.model.arbitration {
             Arbitration::Fifo => (!self.waiting.is_empty()).then_some(0),
-            // Of equal slots the first, as it came first.
+            // Among equal slots the first waiter wins.
             Arbitration::SlotPriority => slots.rev().max_by_key(|&(_, slot)| slot).map(|(i, _)| i),
             Arbitration::RoundRobin => slots.min_by_key(|&(_, slot)| (slot <= self.last_slot, slot)).map(|(i, _)| i),
         }?;
@@ -96,7 +96,7 @@ impl<C: Copy + PartialEq> Bus<C> {
         Some(claim)
     }
 
-    /// Takes a waiting claim back; whether it was there.
+    /// Withdraws a waiting claim; returns whether it was there.
     pub(super) fn withdraw(&mut self, claim: C) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|&(_, c, _)| c != claim);
@@ -114,9 +114,9 @@ impl<C: Copy + PartialEq> Bus<C> {
 pub struct BusReport {
     /// How long it was owned.
     pub busy: Nanos,
-    /// How often it was won; zero for a shared bus.
+    /// How often it was granted; zero for a shared bus.
     pub acquisitions: u64,
-    /// Times from asking for the bus to having it.
+    /// Times from the request for the bus to the grant.
     pub wait: Histogram,
 }
 

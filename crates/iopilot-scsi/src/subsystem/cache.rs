@@ -1,8 +1,8 @@
-//! What a smart controller keeps of the data that pass through it (Ganger A.1.2.3).
+//! The cache of a smart controller (Ganger A.1.2.3).
 //!
-//! A cache is a pure state machine. The controller begins an operation for every request of the host's; the cache
-//! answers with [`CacheAction`]s: accesses to devices, permission to move the host's data, and completions for the host. The
-//! controller reports back when data have moved and when accesses have ended.
+//! A cache is a pure state machine. The controller begins an operation for every request of the host. The cache
+//! answers with [`CacheAction`]s: accesses to devices, permission to move the host's data, and completions for the
+//! host. The controller reports back when data have moved and when accesses have ended.
 
 mod blocks;
 mod device;
@@ -23,7 +23,7 @@ pub(super) use memory::MemoryCache;
 use iopilot_block::{Nanos, Op, SECTOR_BYTES};
 use iopilot_device::ControllerReport;
 
-/// An operation of the host's, numbered by the controller.
+/// An operation of the host, numbered by the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostOperation {
     pub(super) number: u32,
@@ -35,24 +35,24 @@ pub(super) struct HostOperation {
     pub(super) through: bool,
 }
 
-/// What a cache wants done.
+/// What a cache asks its controller to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CacheAction {
-    /// An access to a device, to be reported under its number.
+    /// Make an access to a device, and report its end under its number.
     Access(CacheAccess),
-    /// This operation found all that it needs in the cache.
+    /// Record that this operation was a full hit.
     Hit(u32),
-    /// The data of this operation may move between host and cache.
+    /// Move the data of this operation between host and cache.
     Transfer(u32),
-    /// The host can be told that this operation is done.
+    /// Tell the host that this operation is done.
     Reply(u32),
-    /// The cache has forgotten this operation: its number is free. Not before its reply.
+    /// Reuse the number of this operation: the cache has forgotten it. Comes after its reply.
     Forget(u32),
-    /// A write-back for idleness has ended: there may be time for another.
+    /// Check whether there is time for another idle write-back: one has ended.
     StillIdle(usize),
 }
 
-/// An access that a cache makes.
+/// An access of a cache to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheAccess {
     pub(super) number: u32,
@@ -60,26 +60,26 @@ pub(super) struct CacheAccess {
     pub(super) lba: u64,
     pub(super) sectors: u32,
     pub(super) op: Op,
-    /// Whether it is a write that has to be on the device's medium when it ends.
+    /// Whether it is a write that must be on the device's medium when it ends.
     pub(super) through: bool,
 }
 
 /// What a cache did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerCacheReport {
-    /// Reads of the host's.
+    /// Reads of the host.
     pub reads: u64,
-    /// Of these, served without an access to the device.
+    /// Reads served without an access to the device.
     pub read_hits: u64,
-    /// Writes of the host's.
+    /// Writes of the host.
     pub writes: u64,
-    /// Of these, onto data that were in the cache in full.
+    /// Writes to blocks that were all in the cache.
     pub write_hits: u64,
-    /// Accesses that brought data in.
+    /// Accesses that filled lines.
     pub fills: u64,
-    /// Blocks they brought.
+    /// Blocks they filled.
     pub filled: u64,
-    /// Accesses that wrote data out.
+    /// Accesses that wrote data back.
     pub write_backs: u64,
     /// Blocks they wrote.
     pub written_back: u64,
@@ -129,24 +129,24 @@ impl ControllerCache {
         }
     }
 
-    /// What is dirty in the next part of it is written out.
+    /// Writes back the dirty data of the next part of the lines.
     pub(super) fn flush(&mut self, out: &mut Vec<CacheAction>) {
         if let Self::Memory(cache) = self {
             cache.flush_part(out);
         }
     }
 
-    /// Whether it looks for dirty data in a part of the lines at a time.
+    /// Whether each check for dirty data covers only a part of the lines.
     pub(super) fn flushes_in_parts(&self) -> bool {
         matches!(self, Self::Memory(cache) if cache.model().flush_wakeups > 1)
     }
 
-    /// Whether other parts hold what is dirty.
+    /// Whether parts that were not checked yet hold dirty data.
     pub(super) fn is_partly_flushed(&self) -> bool {
         self.flushes_in_parts() && matches!(self, Self::Memory(cache) if cache.is_dirty())
     }
 
-    /// `device` has been idle: something dirty of it is written out, if there is any.
+    /// `device` has been idle: writes back some of its dirty data, if there are any.
     pub(super) fn idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         match self {
             Self::Memory(cache) => cache.flush_idle(device, out),
@@ -161,12 +161,12 @@ impl ControllerCache {
         }
     }
 
-    /// Whether a device is not idle while the host has an operation under way.
+    /// Whether an operation of the host makes its device count as busy.
     pub(super) fn idle_counts_host(&self) -> bool {
         matches!(self, Self::Memory(cache) if cache.model().idle_counts_host)
     }
 
-    /// How often it looks for dirty data.
+    /// The interval of checks for dirty data.
     pub(super) fn flush_interval(&self) -> Option<Nanos> {
         match self {
             Self::Memory(cache) => match cache.model().flush {
@@ -179,7 +179,7 @@ impl ControllerCache {
         }
     }
 
-    /// Requests above this size are to be cut up; zero for no limit.
+    /// The controller splits requests above this size; zero for no limit.
     pub(super) fn max_request(&self) -> u32 {
         match self {
             Self::Memory(cache) => cache.model().max_request,

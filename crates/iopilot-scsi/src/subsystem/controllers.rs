@@ -1,9 +1,9 @@
-//! What controllers do with commands, messages and acknowledgements.
+//! How controllers handle commands, messages and acknowledgements.
 
 use crate::subsystem::cache::{CacheAccess, CacheAction, HostOperation};
 use crate::subsystem::scsi::ChipState;
 use crate::subsystem::smart::Smart;
-use crate::subsystem::{Claim, Event, Kind, Origin, Subsystem};
+use crate::subsystem::{Claim, ControllerKind, Event, Origin, Subsystem};
 use crate::{Message, MessageKind, Target};
 use iopilot_block::{Flags, Lba, Nanos, RequestId, Sectors};
 use iopilot_device::DeviceRequest;
@@ -15,8 +15,8 @@ impl<T: Target> Subsystem<T> {
         let device = self.flights[flight as usize].device;
         let controller = self.devices[device].path[level];
         match &mut self.controllers[controller].kind {
-            Kind::PassThrough => self.send_down(level, flight, now),
-            Kind::Scsi(chip) => {
+            ControllerKind::PassThrough => self.send_down(level, flight, now),
+            ControllerKind::Scsi(chip) => {
                 if chip.state == ChipState::Free {
                     chip.state = ChipState::Command(flight);
                     self.send_down(level, flight, now);
@@ -24,7 +24,7 @@ impl<T: Target> Subsystem<T> {
                     chip.commands.push_back(flight);
                 }
             }
-            Kind::Smart(smart) => {
+            ControllerKind::Smart(smart) => {
                 let request = self.flights[flight as usize].request;
                 let operation = HostOperation {
                     number: flight,
@@ -45,12 +45,12 @@ impl<T: Target> Subsystem<T> {
                 self.flights[flight as usize].open += 1;
                 let mut actions = std::mem::take(&mut self.actions);
                 smart.cache.begin(operation, &mut actions);
-                self.act(controller, actions, now);
+                self.perform(controller, actions, now);
             }
         }
     }
 
-    /// Sends a command to the next below the controller at `level`, as soon as the bus is free.
+    /// Sends a command down from the controller at `level`, once the bus below is free.
     fn send_down(&mut self, level: usize, flight: u32, now: Nanos) {
         let bus = self.bus_below(level, flight);
         let claim = Claim::Command(level, flight);
@@ -61,18 +61,18 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// A command has to wait for a bus. If a device that is back waits for the same chip, it may be that device that
-    /// has the bus.
+    /// A command has to wait for a bus. A device whose reconnection waits for the same chip may own that bus, so the
+    /// command steps back for it.
     fn let_reconnections_pass(&mut self, flight: u32, now: Nanos) {
         let device = self.flights[flight as usize].device;
         for level in 0..self.devices[device].path.len() {
             let controller = self.devices[device].path[level];
-            let Kind::Scsi(chip) = &mut self.controllers[controller].kind else { continue };
+            let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind else { continue };
             let state = chip.state;
             if state != ChipState::Command(flight) || chip.reconnections.is_empty() {
                 continue;
             }
-            if self.steps_back(level, state) {
+            if self.yields_to_reconnection(level, state) {
                 self.free_chip(level, device, now);
             }
         }
@@ -94,17 +94,17 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// A command has left the controller at `level` and arrives at the next.
+    /// A command has left the controller at `level` and arrives at the next unit.
     pub(super) fn command_arrives(&mut self, level: usize, flight: u32, now: Nanos) {
         let device = self.flights[flight as usize].device;
         if level + 1 < self.devices[device].path.len() {
-            // Between controllers a bus is needed for the message only.
+            // Between controllers, the bus is needed only for the message.
             self.release(self.bus_below(level, flight), now);
             self.command(level + 1, flight, now);
         } else {
             let request = self.flights[flight as usize].request;
             for &controller in &self.devices[device].path {
-                if let Kind::Scsi(chip) = &mut self.controllers[controller].kind {
+                if let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind {
                     chip.state = ChipState::Connected;
                 }
             }
@@ -118,8 +118,8 @@ impl<T: Target> Subsystem<T> {
         let controller = &mut self.controllers[index];
         let delay = controller.delay;
         match &mut controller.kind {
-            Kind::PassThrough => self.send_up(level, device, message, now),
-            Kind::Scsi(chip) => match message.kind {
+            ControllerKind::PassThrough => self.send_up(level, device, message, now),
+            ControllerKind::Scsi(chip) => match message.kind {
                 MessageKind::Ready => self.after(delay, Event::Down(level, device, message), now),
                 MessageKind::Disconnect | MessageKind::Complete => {
                     chip.state = ChipState::Ending;
@@ -128,14 +128,14 @@ impl<T: Target> Subsystem<T> {
                 }
                 MessageKind::Reconnect => {
                     let state = chip.state;
-                    if self.steps_back(level, state) {
+                    if self.yields_to_reconnection(level, state) {
                         self.reconnect(level, device, message, now);
-                    } else if let Kind::Scsi(chip) = &mut self.controllers[index].kind {
+                    } else if let ControllerKind::Scsi(chip) = &mut self.controllers[index].kind {
                         chip.reconnections.push_back((device, message));
                     }
                 }
             },
-            Kind::Smart(_) => {
+            ControllerKind::Smart(_) => {
                 self.after(delay, Event::Down(level, device, message), now);
                 if message.kind == MessageKind::Complete {
                     self.access_complete(index, device, message.id, now);
@@ -144,15 +144,15 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// Whether a chip in this state can turn to a device that is back. A command that still waits for the bus, which
-    /// the device has, goes back to the head of its queue.
-    fn steps_back(&mut self, level: usize, state: ChipState) -> bool {
+    /// Whether a chip in this state can turn to a reconnecting device. A command that still waits for the bus, which
+    /// the device owns, goes back to the head of the chip's queue.
+    fn yields_to_reconnection(&mut self, level: usize, state: ChipState) -> bool {
         let ChipState::Command(flight) = state else { return state == ChipState::Free };
         let device = self.flights[flight as usize].device;
         for below in level..self.devices[device].path.len() {
             let bus = self.bus_below(below, flight);
             if self.buses[bus].withdraw(Claim::Command(below, flight)) {
-                if let Kind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind {
+                if let ControllerKind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind {
                     chip.commands.push_front(flight);
                 }
                 return true;
@@ -163,13 +163,13 @@ impl<T: Target> Subsystem<T> {
 
     fn reconnect(&mut self, level: usize, device: usize, message: Message, now: Nanos) {
         let controller = self.devices[device].path[level];
-        if let Kind::Scsi(chip) = &mut self.controllers[controller].kind {
+        if let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind {
             chip.state = ChipState::Reconnecting;
         }
         self.send_up(level, device, message, now);
     }
 
-    /// Sends a message from the controller at `level` to the next above.
+    /// Sends a message from the controller at `level` to the unit above.
     fn send_up(&mut self, level: usize, device: usize, message: Message, now: Nanos) {
         let controller = &self.controllers[self.devices[device].path[level]];
         let delay = controller.delay;
@@ -189,24 +189,24 @@ impl<T: Target> Subsystem<T> {
         let controller = &mut self.controllers[self.devices[device].path[level]];
         let delay = controller.delay;
         match &mut controller.kind {
-            Kind::PassThrough => self.after(delay, Event::Down(level, device, message), now),
-            // The device has its answer already: the chip is free for the next.
-            Kind::Scsi(chip) => match message.kind {
+            ControllerKind::PassThrough => self.after(delay, Event::Down(level, device, message), now),
+            // The device has its answer already: the chip is free for the next command.
+            ControllerKind::Scsi(chip) => match message.kind {
                 MessageKind::Reconnect => {
                     chip.state = ChipState::Connected;
                     self.after(delay, Event::Down(level, device, message), now);
                 }
                 _ => self.free_chip(level, device, now),
             },
-            // It is the answer to its own report that a request is done.
-            Kind::Smart(_) => self.close(message.id.index() as u32),
+            // The acknowledgement answers the controller's own completion message.
+            ControllerKind::Smart(_) => self.close(message.id.index() as u32),
         }
     }
 
-    /// The controller at this level of the path to `device`, if it is a chip, has nothing in hand any more: on to the
-    /// next.
+    /// Frees the chip at this level of the path to `device`, and starts its next reconnection or command. Does
+    /// nothing for other controllers.
     fn free_chip(&mut self, level: usize, device: usize, now: Nanos) {
-        let Kind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind else { return };
+        let ControllerKind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind else { return };
         chip.state = ChipState::Free;
         if let Some((device, message)) = chip.reconnections.pop_front() {
             self.reconnect(level, device, message, now);
@@ -218,18 +218,18 @@ impl<T: Target> Subsystem<T> {
 
     fn smart(&mut self, controller: usize) -> Option<&mut Smart> {
         match &mut self.controllers[controller].kind {
-            Kind::Smart(smart) => Some(smart),
+            ControllerKind::Smart(smart) => Some(smart),
             _ => None,
         }
     }
 
-    /// Where `controller` is on the path to `device`.
+    /// The level of `controller` on the path to `device`.
     fn level(&self, controller: usize, device: usize) -> usize {
         self.devices[device].path.iter().position(|&c| c == controller).unwrap_or(0)
     }
 
-    /// Does what a cache wants.
-    fn act(&mut self, controller: usize, mut actions: Vec<CacheAction>, now: Nanos) {
+    /// Performs the actions of a cache.
+    fn perform(&mut self, controller: usize, mut actions: Vec<CacheAction>, now: Nanos) {
         let mut i = 0;
         while i < actions.len() {
             match actions[i] {
@@ -266,7 +266,7 @@ impl<T: Target> Subsystem<T> {
         self.actions = actions;
     }
 
-    /// Queues an access of the cache's and sends what may be sent.
+    /// Queues an access of the cache, and sends as many as the device accepts.
     fn begin_access(&mut self, controller: usize, access: CacheAccess, now: Nanos) {
         let request = DeviceRequest {
             id: RequestId::from_index(0),
@@ -284,13 +284,13 @@ impl<T: Target> Subsystem<T> {
         self.dispatch(controller, access.device, now);
     }
 
-    /// Sends what `device` may take.
+    /// Sends as many requests as `device` accepts.
     fn dispatch(&mut self, controller: usize, device: usize, now: Nanos) {
         let level = self.level(controller, device);
         loop {
-            // Field by field: the queue asks the device.
+            // Field by field, because the queue asks the device for positions.
             let positions = self.devices[device].target.positions();
-            let Kind::Smart(smart) = &mut self.controllers[controller].kind else { return };
+            let ControllerKind::Smart(smart) = &mut self.controllers[controller].kind else { return };
             if smart.sent[device] >= smart.model.per_device.max(1) {
                 return;
             }
@@ -303,7 +303,7 @@ impl<T: Target> Subsystem<T> {
         }
     }
 
-    /// What was sent under this name has ended: one access of the cache's or several.
+    /// The request sent under this id has ended; it may stand for several accesses of the cache.
     fn access_complete(&mut self, controller: usize, device: usize, id: RequestId, now: Nanos) {
         let Some(smart) = self.smart(controller) else { return };
         smart.sent[device] -= 1;
@@ -319,7 +319,7 @@ impl<T: Target> Subsystem<T> {
             }
             self.close(flight);
         }
-        // Of those that became one the device knew only the first.
+        // Of merged requests the device knew only the first.
         for other in ended.drain(1..) {
             self.close(other.index() as u32);
         }
@@ -327,7 +327,7 @@ impl<T: Target> Subsystem<T> {
         if let Some(smart) = self.smart(controller) {
             smart.ended = ended;
         }
-        self.act(controller, actions, now);
+        self.perform(controller, actions, now);
         self.dispatch(controller, device, now);
         self.watch_idleness(controller, device, now);
     }
@@ -350,7 +350,7 @@ impl<T: Target> Subsystem<T> {
                 smart.cache.idle(device, &mut actions);
             }
         }
-        self.act(controller, actions, now);
+        self.perform(controller, actions, now);
     }
 
     pub(super) fn flush_due(&mut self, controller: usize, now: Nanos) {
@@ -359,7 +359,7 @@ impl<T: Target> Subsystem<T> {
         if let Some(smart) = self.smart(controller) {
             smart.flush_is_set = false;
             smart.cache.flush(&mut actions);
-            // Nothing new can be dirty while nothing is under way: the next operation sets the clock again.
+            // No new dirty data can appear while nothing is in flight: the next operation sets the clock again.
             if smart.operations > 0 || !actions.is_empty() || smart.cache.is_partly_flushed() {
                 again = smart.set_flush_clock(now);
             }
@@ -367,7 +367,7 @@ impl<T: Target> Subsystem<T> {
         if let Some(at) = again {
             self.agenda.push(at, Event::Flush(controller));
         }
-        self.act(controller, actions, now);
+        self.perform(controller, actions, now);
     }
 
     /// Moves an operation's data between host and controller.
@@ -393,6 +393,6 @@ impl<T: Target> Subsystem<T> {
                 self.agenda.push(at, Event::Transferred(controller, number));
             }
         }
-        self.act(controller, actions, now);
+        self.perform(controller, actions, now);
     }
 }

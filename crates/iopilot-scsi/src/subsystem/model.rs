@@ -7,19 +7,19 @@ use iopilot_sched::IoQueueConfig;
 /// The parameters of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControllerModel {
-    /// Hands everything on, after a delay for each message in each direction.
+    /// Passes everything on, after a delay for each message in each direction.
     PassThrough {
         /// That delay.
         delay: Nanos,
     },
-    /// Like the 53C700 SCSI chip: one command or transfer in hand, the others wait in order.
+    /// Like the 53C700 SCSI chip: handles one command or transfer at a time; the others wait in order.
     Scsi53c700 {
         /// For each step of each message.
         delay: Nanos,
-        /// What a 512-byte block costs it, ns.
+        /// The time of a 512-byte block in it, ns.
         block_time: f64,
     },
-    /// Has its own queue for each device, and a cache; data move between it and the host in its own time.
+    /// Has a queue for each device and a cache; data move between it and the host in its own time.
     Smart(Box<SmartModel>),
 }
 
@@ -28,22 +28,22 @@ pub enum ControllerModel {
 pub struct SmartModel {
     /// For each step of each message.
     pub delay: Nanos,
-    /// What a 512-byte block costs it, ns: on the way to and from devices, and again to and from the host.
+    /// The time of a 512-byte block in it, ns: on the way to and from devices, and again to and from the host.
     pub block_time: f64,
-    /// Whether the data of all requests move between it and the host at once, each with an equal share of that rate, rather than
-    /// those of one request at a time.
+    /// Whether the data of all requests move between it and the host at once, each with an equal share of the rate.
+    /// Otherwise one request transfers at a time.
     pub interleaved: bool,
-    /// Requests of the host's it takes at once.
+    /// Requests of the host that it accepts at once.
     pub queue_depth: u32,
     /// Requests outstanding at each device.
     pub per_device: u32,
     /// The order in which the requests for each device are sent.
     pub queue: IoQueueConfig,
-    /// What it keeps.
+    /// Its cache.
     pub cache: ControllerCacheModel,
 }
 
-/// What a smart controller keeps of the data that pass through it.
+/// The medium of a smart controller's cache.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControllerCacheModel {
     /// Lines in memory.

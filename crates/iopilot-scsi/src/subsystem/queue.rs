@@ -1,4 +1,4 @@
-//! [`DeviceQueue`]: what waits at a smart controller for one device.
+//! [`DeviceQueue`]: the requests that wait at a smart controller for one device.
 
 use std::collections::VecDeque;
 

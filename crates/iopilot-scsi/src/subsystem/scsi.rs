@@ -1,30 +1,30 @@
-//! [`Scsi`]: a controller like the 53C700 chip, which has one command or transfer in hand.
+//! [`Scsi`]: a controller like the 53C700 chip, which handles one command or transfer at a time.
 
 use crate::Message;
 use std::collections::VecDeque;
 
-/// What the chip has in hand.
+/// What the chip is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChipState {
     /// Nothing.
     #[default]
     Free,
-    /// A command on its way to its device; while it waits for a bus it can be put back.
+    /// A command is on its way to its device; it can be put back while it waits for a bus.
     Command(u32),
     /// A device has the command, or data move.
     Connected,
-    /// A device is back; the host has been told.
+    /// A device reconnects; the host has been told.
     Reconnecting,
-    /// A device has left or is done; the host has been told.
+    /// A device disconnects or is done; the host has been told.
     Ending,
 }
 
-/// The state of such a controller; what it does is in the subsystem's event loop.
+/// The state of such a controller; its behaviour is in `controllers`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scsi {
     pub(super) state: ChipState,
-    /// Commands that wait for it, in order.
+    /// Commands that wait for the chip, in order.
     pub(super) commands: VecDeque<u32>,
-    /// Devices that came back while it was taken: which, and what they said.
+    /// Reconnections that came while the chip was busy: the device and its message.
     pub(super) reconnections: VecDeque<(usize, Message)>,
 }

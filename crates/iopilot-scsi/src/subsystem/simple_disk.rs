@@ -1,4 +1,4 @@
-//! [`SimpleDisk`]: a disk on a bus whose every access takes the same time (DiskSim's `simpledisk`).
+//! [`SimpleDisk`]: a disk on a bus whose accesses all take the same time (DiskSim's `simpledisk`).
 
 use crate::{BlockTimes, Message, MessageKind, Signal, Target};
 use iopilot_block::{EventQueue, Nanos, Op, RequestId, Scheduled};
@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 pub struct SimpleDiskModel {
     /// Size in 512-byte sectors.
     pub capacity: u64,
-    /// Commands it takes at once.
+    /// Commands it accepts at once.
     pub queue_depth: u32,
     /// From the arrival of a command to the first reaction.
     pub command_overhead: Nanos,
-    /// Every access to the medium.
+    /// The time of every access to the medium.
     pub access_time: Nanos,
-    /// What a 512-byte block costs between buffer and bus, ns.
+    /// The time of a 512-byte block between buffer and bus, ns.
     pub block_time: f64,
-    /// Before each message.
+    /// The delay before each message.
     pub message_latency: Nanos,
     /// Whether it keeps the bus during the access.
     pub never_disconnect: bool,
@@ -29,25 +29,25 @@ pub struct SimpleDiskModel {
 pub struct SimpleDisk {
     model: SimpleDiskModel,
     block_times: BlockTimes,
-    /// Waiting commands behind the one in hand.
+    /// Commands that wait behind the current one.
     queue: VecDeque<DeviceRequest>,
     current: Option<DeviceRequest>,
-    /// The command that it has the bus for.
+    /// The command for which it owns the bus.
     connected: Option<RequestId>,
-    /// Whether it has said that it gives the bus up, or is about to.
+    /// Whether it has released the bus, or is about to.
     leaving: bool,
     /// What to do with the bus once it is granted, in order.
-    wanted: VecDeque<Speech>,
-    /// What happens by itself, in order of time: at most one command's reactions and one access.
+    wanted: VecDeque<PendingMessage>,
+    /// Its own events, in order of time: at most one command's reactions and one access.
     agenda: EventQueue<Step>,
-    /// Whether it has asked for the bus and not got it yet.
+    /// Whether it has asked for the bus and is not yet granted it.
     arbitrating: bool,
-    /// Whether the medium has been accessed for the command in hand.
+    /// Whether the medium has been accessed for the current command.
     accessed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Speech {
+struct PendingMessage {
     id: RequestId,
     kind: MessageKind,
 }
@@ -56,8 +56,8 @@ struct Speech {
 enum Step {
     /// The overhead of a command has passed.
     Arrived(DeviceRequest),
-    /// The message's latency has passed.
-    Said(Speech),
+    /// The latency of a message has passed.
+    Sent(PendingMessage),
     /// The medium has been accessed.
     Accessed,
     /// The data have moved.
@@ -91,20 +91,20 @@ impl SimpleDisk {
         self.agenda.push(now + delay, step);
     }
 
-    /// Says something as soon as it has the bus for it.
-    fn say(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
-        let speech = Speech { id, kind };
+    /// Sends a message as soon as it has the bus.
+    fn send(&mut self, id: RequestId, kind: MessageKind, now: Nanos, out: &mut Vec<Signal>) {
+        let message = PendingMessage { id, kind };
         if self.connected == Some(id) && !self.leaving {
-            self.speak(speech, now);
+            self.send_on_bus(message, now);
         } else {
-            self.wanted.push_back(speech);
+            self.wanted.push_back(message);
             self.arbitrate(out);
         }
     }
 
-    fn speak(&mut self, speech: Speech, now: Nanos) {
-        self.leaving = matches!(speech.kind, MessageKind::Disconnect | MessageKind::Complete);
-        self.after(now, self.model.message_latency, Step::Said(speech));
+    fn send_on_bus(&mut self, message: PendingMessage, now: Nanos) {
+        self.leaving = matches!(message.kind, MessageKind::Disconnect | MessageKind::Complete);
+        self.after(now, self.model.message_latency, Step::Sent(message));
     }
 
     fn arbitrate(&mut self, out: &mut Vec<Signal>) {
@@ -117,7 +117,7 @@ impl SimpleDisk {
     fn arrived(&mut self, request: DeviceRequest, now: Nanos, out: &mut Vec<Signal>) {
         if self.current.is_some() {
             self.queue.push_back(request);
-            self.say(request.id, MessageKind::Disconnect, now, out);
+            self.send(request.id, MessageKind::Disconnect, now, out);
             return;
         }
         self.begin(request, now);
@@ -125,10 +125,10 @@ impl SimpleDisk {
             Op::Read if !self.model.never_disconnect => MessageKind::Disconnect,
             _ => MessageKind::Ready,
         };
-        self.say(request.id, kind, now, out);
+        self.send(request.id, kind, now, out);
     }
 
-    /// Makes `request` the one in hand; a read goes to the medium at once.
+    /// Makes `request` the current one; a read accesses the medium at once.
     fn begin(&mut self, request: DeviceRequest, now: Nanos) {
         self.current = Some(request);
         self.accessed = false;
@@ -147,23 +147,23 @@ impl SimpleDisk {
     fn step(&mut self, step: Step, now: Nanos, out: &mut Vec<Signal>) {
         match step {
             Step::Arrived(request) => self.arrived(request, now, out),
-            Step::Said(Speech { id, kind }) => out.push(Signal::Message(Message { id, kind })),
+            Step::Sent(PendingMessage { id, kind }) => out.push(Signal::Message(Message { id, kind })),
             Step::Accessed => {
                 let Some(request) = self.current else { return };
                 self.accessed = true;
                 match (self.model.never_disconnect, request.op) {
                     (true, Op::Read) => self.transfer(now),
-                    (true, _) => self.say(request.id, MessageKind::Complete, now, out),
-                    (false, _) => self.say(request.id, MessageKind::Reconnect, now, out),
+                    (true, _) => self.send(request.id, MessageKind::Complete, now, out),
+                    (false, _) => self.send(request.id, MessageKind::Reconnect, now, out),
                 }
             }
             Step::Transferred => {
                 let Some(request) = self.current else { return };
                 if request.op == Op::Read {
-                    self.say(request.id, MessageKind::Complete, now, out);
+                    self.send(request.id, MessageKind::Complete, now, out);
                 } else {
                     if !self.model.never_disconnect {
-                        self.say(request.id, MessageKind::Disconnect, now, out);
+                        self.send(request.id, MessageKind::Disconnect, now, out);
                     }
                     self.after(now, self.model.access_time, Step::Accessed);
                 }
@@ -190,9 +190,9 @@ impl Target for SimpleDisk {
 
     fn granted(&mut self, now: Nanos, _: &mut Vec<Signal>) {
         self.arbitrating = false;
-        if let Some(speech) = self.wanted.pop_front() {
-            self.connected = Some(speech.id);
-            self.speak(speech, now);
+        if let Some(message) = self.wanted.pop_front() {
+            self.connected = Some(message.id);
+            self.send_on_bus(message, now);
         }
     }
 
@@ -201,10 +201,10 @@ impl Target for SimpleDisk {
             MessageKind::Ready | MessageKind::Reconnect => {
                 let Some(request) = self.current.filter(|r| r.id == message.id) else { return };
                 match (request.op, message.kind) {
-                    // It holds on to the bus; data move when the access is over.
+                    // It keeps the bus; data move when the access ends.
                     (Op::Read, MessageKind::Ready) => {}
                     (Op::Read, _) => self.transfer(now),
-                    _ if self.accessed => self.say(request.id, MessageKind::Complete, now, out),
+                    _ if self.accessed => self.send(request.id, MessageKind::Complete, now, out),
                     _ => self.transfer(now),
                 }
             }
@@ -215,7 +215,7 @@ impl Target for SimpleDisk {
                 if let Some(next) = self.queue.pop_front() {
                     self.begin(next, now);
                     if next.op != Op::Read {
-                        self.say(next.id, MessageKind::Reconnect, now, out);
+                        self.send(next.id, MessageKind::Reconnect, now, out);
                     }
                 }
             }

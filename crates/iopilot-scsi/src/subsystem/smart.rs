@@ -6,7 +6,7 @@ use crate::subsystem::transfers::Transfers;
 use iopilot_block::{Nanos, RequestId};
 use iopilot_sched::{IoQueue, IoQueueConfig};
 
-/// The state of a smart controller; what it does is in the subsystem's event loop.
+/// The state of a smart controller; its behaviour is in `controllers`.
 #[derive(Clone, Debug)]
 pub(super) struct Smart {
     pub(super) model: SmartModel,
@@ -15,17 +15,17 @@ pub(super) struct Smart {
     pub(super) queues: Vec<IoQueue>,
     /// Operations whose data move to or from the host, or wait to.
     pub(super) transfers: Transfers,
-    /// By device: counts its idle periods, so that an old timer is known.
+    /// By device: the number of its current idle period, which tells an outdated timer.
     pub(super) idle_periods: Vec<u64>,
-    /// Operations of the host's under way.
+    /// Operations of the host in flight.
     pub(super) operations: u32,
-    /// Whether one has come since the cache last began to write out for idleness.
+    /// Whether an operation has arrived since the cache last began to write back for idleness.
     pub(super) interrupted: bool,
-    /// Whether the next look for dirty data has its time.
+    /// Whether the next check for dirty data is scheduled.
     pub(super) flush_is_set: bool,
-    /// Accesses that ended together.
+    /// Scratch space: accesses that ended together.
     pub(super) ended: Vec<RequestId>,
-    /// By device: what was sent and has not ended, of several that became one only one.
+    /// By device: requests that were sent and have not ended; merged requests count as one.
     pub(super) sent: Vec<u32>,
 }
 
@@ -65,8 +65,8 @@ impl Smart {
         queue.is_empty() && queue.outstanding() == 0 && !host
     }
 
-    /// Whether the cache may write out something dirty of `device` now. A cache device reads what it copies back from one
-    /// device and writes it to another: both have to be idle (DiskSim 4.0).
+    /// Whether the cache may write back dirty data of `device` now. A cache device copies back from one device to
+    /// another, so both have to be idle (DiskSim 4.0).
     pub(super) fn may_clean(&self, device: usize) -> bool {
         if self.cache.idle_counts_host() && self.interrupted {
             return false;
@@ -77,15 +77,15 @@ impl Smart {
         }
     }
 
-    /// Sets the time of the next look for dirty data, if there is such a time and it is not set: looks are at multiples of their
-    /// interval, as those of a daemon that runs since time 0.
+    /// Returns the time of the next check for dirty data, if there are checks and none is scheduled. Checks are at
+    /// multiples of their interval, like those of a daemon that has run since time 0.
     pub(super) fn set_flush_clock(&mut self, now: Nanos) -> Option<Nanos> {
         let interval = self.cache.flush_interval().filter(|_| !self.flush_is_set)?;
         self.flush_is_set = true;
         Some(Nanos((now.0 / interval.0 + 1) * interval.0))
     }
 
-    /// How long the data of `sectors` blocks take between it and the host.
+    /// The transfer time of `sectors` blocks between the controller and the host.
     pub(super) fn transfer_time(&self, sectors: u32) -> Nanos {
         Nanos((self.model.block_time * f64::from(sectors)).round() as u64)
     }

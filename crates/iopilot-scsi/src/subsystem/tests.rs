@@ -57,7 +57,7 @@ fn memory(cache: MemoryCacheModel) -> ControllerModel {
     }))
 }
 
-/// Sends all at their times; answers (id, completion) in order of completion.
+/// Sends all requests at their times; returns (id, completion) in order of completion.
 fn run(s: &mut Subsystem<SimpleDisk>, requests: &[(u64, usize, DeviceRequest)]) -> Vec<(usize, u64)> {
     let mut out = Vec::new();
     let mut waiting = requests.iter().peekable();
@@ -79,7 +79,7 @@ fn run(s: &mut Subsystem<SimpleDisk>, requests: &[(u64, usize, DeviceRequest)]) 
 #[test]
 fn a_read_is_command_access_and_transfer() {
     let mut s = one_bus(pass_through(0.0), 1);
-    // The access begins after the command; while it lasts the disk disconnects; then reconnection 0.1, data of 8
+    // The access begins after the command, and the disk disconnects meanwhile. Then reconnection 0.1, data of 8
     // blocks 0.4, completion 0.1.
     assert_eq!(run(&mut s, &[(0, 0, request(7, Op::Read, 0, 8))]), [(7, 11_600_000)]);
     // A write: ready 0.1, data 0.4, access 10, reconnection 0.1, completion 0.1.
@@ -119,7 +119,7 @@ fn two_disks_on_one_bus_overlap_their_accesses_and_not_their_data() {
 }
 
 #[test]
-fn the_chip_has_one_command_in_hand() {
+fn the_chip_handles_one_command_at_a_time() {
     let chip = ControllerModel::Scsi53c700 { delay: Nanos::ZERO, block_time: 0.0 };
     let mut s = one_bus(chip, 3);
     let all: Vec<_> = (0..3).map(|i| (0, i, request(i, Op::Read, 0, 8))).collect();
@@ -129,7 +129,7 @@ fn the_chip_has_one_command_in_hand() {
 }
 
 #[test]
-fn a_cache_serves_what_it_has_and_what_was_written() {
+fn a_cache_serves_cached_and_written_blocks() {
     let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..MemoryCacheModel::default() }), 1);
     let t = 100 * MS;
     let done = run(
@@ -149,7 +149,7 @@ fn a_cache_serves_what_it_has_and_what_was_written() {
 }
 
 #[test]
-fn a_dirty_victim_is_written_out_first_with_its_neighbours() {
+fn a_dirty_victim_is_written_back_first_with_its_neighbours() {
     // Four lines of 8 blocks; requests of up to 16.
     let model = MemoryCacheModel {
         size: 32,
@@ -169,7 +169,7 @@ fn a_dirty_victim_is_written_out_first_with_its_neighbours() {
     assert_eq!(done[4], (4, 4 * t + 12_100_000 + 11_600_000));
     let report = s.cache_report(ControllerIndex(0)).unwrap();
     assert_eq!((report.write_backs, report.written_back), (1, 16));
-    // Where dirty lines are passed over, all of them are written out, and the read waits for the first.
+    // With skipped dirty lines, all of them are written back, and the read waits for the first.
     let mut s = one_bus(memory(MemoryCacheModel { allocation: AllocationPolicy::SkipDirty, ..model }), 1);
     let done = run(&mut s, &requests);
     assert_eq!(done[4].0, 4);
@@ -191,14 +191,14 @@ fn write_schemes_differ_in_when_the_host_is_told() {
 }
 
 #[test]
-fn idle_and_periodic_flushes_write_all_out() {
+fn idle_and_periodic_flushes_write_everything_back() {
     let base = MemoryCacheModel { size: 1024, max_request: 64, ..MemoryCacheModel::default() };
     for model in [
         MemoryCacheModel { idle_delay: Some(Nanos(5 * MS)), ..base.clone() },
         MemoryCacheModel { flush: FlushPolicy::Periodic(Nanos(50 * MS)), ..base },
     ] {
         let mut s = one_bus(memory(model), 1);
-        // The read lets the device fall idle; the writes are far apart.
+        // After the read the device becomes idle; the writes are far apart.
         run(
             &mut s,
             &[
@@ -234,12 +234,12 @@ fn a_periodic_flush_looks_at_a_fraction_of_the_lines_each_time() {
     assert_eq!(written_back_by(4, &[99, 100, 199, 200, 1000]), [0, 32, 32, 48, 48]);
     // After each 50 ms two lines.
     assert_eq!(written_back_by(8, &[49, 50, 99, 100, 150]), [0, 16, 16, 32, 48]);
-    // More often than there are lines: of 32 looks every second one finds a line.
+    // More often than there are lines: of 32 checks every second one finds a line.
     assert_eq!(written_back_by(32, &[13, 25, 38, 50, 75]), [0, 8, 8, 16, 24]);
 }
 
 #[test]
-fn operations_that_find_the_controller_idle_add_no_flushes() {
+fn operations_that_arrive_when_idle_add_no_flushes() {
     let flush = FlushPolicy::Periodic(Nanos(100 * MS));
     let model = MemoryCacheModel { size: 1024, max_request: 64, flush, ..MemoryCacheModel::default() };
     let mut s = one_bus(memory(model), 1);
@@ -252,18 +252,18 @@ fn operations_that_find_the_controller_idle_add_no_flushes() {
         s.advance(Nanos(at * MS), &mut done);
         s.cache_report(ControllerIndex(0)).unwrap().written_back
     };
-    // The period counts from time 0, whenever the operations came.
+    // The period counts from time 0, regardless of when the operations came.
     assert_eq!([105, 199, 200, 300].map(&mut written), [24, 24, 32, 32]);
 }
 
 #[test]
-fn a_flush_of_parts_ends_when_nothing_is_dirty() {
+fn partial_flushes_stop_when_nothing_is_dirty() {
     let flush = FlushPolicy::Periodic(Nanos(400 * MS));
     let model =
         MemoryCacheModel { size: 1024, max_request: 64, flush, flush_wakeups: 4, ..MemoryCacheModel::default() };
     let mut s = one_bus(memory(model), 1);
     let writes: Vec<_> = (0..16).map(|i| (0, 0, request(i, Op::Write, 640 * i as u64, 8))).collect();
-    // It returns when nothing more is to come.
+    // The run returns when there are no more events.
     run(&mut s, &writes);
     assert_eq!(s.cache_report(ControllerIndex(0)).unwrap().written_back, 128);
 }
@@ -286,14 +286,14 @@ fn on_an_interleaved_bus_hits_share_the_rate() {
         done.sort_unstable();
         [done[1].1 - late, done[2].1 - late]
     };
-    // 3.2 ms of the first; 0.8 ms of the second, behind it.
+    // 3.2 ms for the first; 0.8 ms for the second, after it.
     assert_eq!(done(false), [3_200_000, 4_000_000]);
-    // The second comes when 2.2 ms are left, and is over after 1.6 ms of half the rate; then 1.4 ms are left.
+    // The second comes when 2.2 ms are left, and ends after 1.6 ms at half the rate; then 1.4 ms are left.
     assert_eq!(done(true), [4_000_000, 2_600_000]);
 }
 
 #[test]
-fn idleness_may_count_from_what_the_cache_serves_alone() {
+fn hits_may_restart_the_idle_time() {
     let written_back = |idle_counts_host, requests: &[(u64, usize, DeviceRequest)]| {
         let idle =
             MemoryCacheModel { idle_delay: Some(Nanos(500 * MS)), idle_counts_host, ..MemoryCacheModel::default() };
@@ -304,7 +304,7 @@ fn idleness_may_count_from_what_the_cache_serves_alone() {
     // Writes that fit the cache never touch the device.
     let writes = [(0, 0, request(0, Op::Write, 0, 8)), (0, 0, request(1, Op::Write, 640, 8))];
     assert_eq!((written_back(false, &writes), written_back(true, &writes)), (0, 16));
-    // A hit 400 ms after the last access begins the idle time anew; the run writes out what is dirty, all the same.
+    // A hit 400 ms after the last access restarts the idle time; the run still writes back the dirty data.
     let hit = 400 * MS;
     let more =
         [(0, 0, request(0, Op::Write, 0, 8)), (0, 0, request(1, Op::Read, 0, 8)), (hit, 0, request(2, Op::Read, 0, 8))];
@@ -312,7 +312,7 @@ fn idleness_may_count_from_what_the_cache_serves_alone() {
 }
 
 #[test]
-fn an_arrival_stops_the_writing_out_after_the_run_under_way() {
+fn an_arrival_stops_idle_write_back_after_the_current_run() {
     let idle =
         MemoryCacheModel { idle_delay: Some(Nanos(500 * MS)), idle_counts_host: true, ..MemoryCacheModel::default() };
     let mut s = one_bus(memory(MemoryCacheModel { size: 1024, max_request: 64, ..idle }), 1);
@@ -320,7 +320,7 @@ fn an_arrival_stops_the_writing_out_after_the_run_under_way() {
     for (i, lba) in [0, 640, 1280, 1920].into_iter().enumerate() {
         s.submit(0, request(i, Op::Write, lba, 8), Nanos::ZERO);
     }
-    // Each run takes some 11.5 ms: the second is under way when a read comes.
+    // Each run takes some 11.5 ms: the second is in progress when a read arrives.
     let arrival = Nanos(515 * MS);
     s.advance(arrival, &mut done);
     s.submit(0, request(9, Op::Read, 0, 8), arrival);

@@ -1,20 +1,20 @@
-//! [`Transfers`]: data that move between a controller and the host.
+//! [`Transfers`]: data transfers between a controller and the host.
 
 use iopilot_block::Nanos;
 use std::collections::VecDeque;
 
-/// Operations whose data move, or wait to.
+/// Operations whose data move or wait to move.
 ///
-/// On a bus that is owned one moves at a time, in order of arrival. On an interleaved one all move at once, each with an equal
-/// share of the rate (Ganger A.1.2.1).
+/// On an exclusive bus one transfer moves at a time, in order of arrival. On an interleaved bus all move at once,
+/// each with an equal share of the rate (Ganger A.1.2.1).
 #[derive(Clone, Debug)]
 pub(super) struct Transfers {
     interleaved: bool,
     /// In order of arrival, each with the time that it would still take alone.
     all: VecDeque<(u32, Nanos)>,
-    /// Since when that holds.
+    /// The time at which these values hold.
     since: Nanos,
-    /// The number of the last appointment; older ones no longer hold.
+    /// The number of the last appointment; older ones are void.
     appointment: u64,
 }
 
@@ -27,14 +27,15 @@ impl Transfers {
         self.all.is_empty()
     }
 
-    /// The data of `operation`, which would take `time` alone, are to move. When the next is over, if that is new.
+    /// Adds the transfer of `operation`, which would take `time` alone. Returns the new end of the next transfer if
+    /// it changes.
     pub(super) fn begin(&mut self, operation: u32, time: Nanos, now: Nanos) -> Option<(Nanos, u64)> {
         self.pass(now);
         self.all.push_back((operation, time));
         if self.interleaved || self.all.len() == 1 { self.next() } else { None }
     }
 
-    /// The operation that is over at `now`, by the appointment with this number.
+    /// The operation that ends at `now`, by the appointment with this number.
     pub(super) fn end(&mut self, appointment: u64, now: Nanos) -> Option<u32> {
         if appointment != self.appointment {
             return None;
@@ -44,14 +45,14 @@ impl Transfers {
         self.all.remove(over).map(|(operation, _)| operation)
     }
 
-    /// When the next is over, and the number of that appointment.
+    /// When the next transfer ends, and the number of that appointment.
     pub(super) fn next(&mut self) -> Option<(Nanos, u64)> {
         let left = self.all.iter().take(self.moving()).map(|&(_, left)| left).min()?;
         self.appointment += 1;
         Some((self.since + Nanos(left.0 * self.moving() as u64), self.appointment))
     }
 
-    /// How many move at once.
+    /// How many transfers move at once.
     fn moving(&self) -> usize {
         if self.interleaved { self.all.len() } else { self.all.len().min(1) }
     }
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// When each of the transfers is over, of which each begins at a time and takes one alone.
+    /// The end of each transfer; each is given by its start and the time that it takes alone.
     fn ends(interleaved: bool, transfers: &[(u64, u64)]) -> Vec<u64> {
         let mut bus = Transfers::new(interleaved);
         let mut ends = vec![0; transfers.len()];
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn on_an_owned_bus_one_follows_the_other() {
+    fn on_an_exclusive_bus_transfers_run_one_after_another() {
         assert_eq!(ends(false, &[(0, 100), (50, 50), (60, 10), (500, 20)]), [100, 150, 160, 520]);
     }
 
@@ -104,14 +105,14 @@ mod tests {
         assert_eq!(ends(true, &[(0, 100), (0, 100)]), [200, 200]);
         // At 50 both have 50 left.
         assert_eq!(ends(true, &[(0, 100), (50, 50)]), [150, 150]);
-        // From 40 on three share: by 70 the third has its 10, and the first has 50 left, the second 80. Those two share until
-        // 170, when the first is over; 30 of the second are left.
+        // From 40 on three share. By 70 the third has its 10, the first has 50 left and the second 80. Those two
+        // share until 170, when the first ends; the second has 30 left.
         assert_eq!(ends(true, &[(0, 100), (40, 90), (40, 10)]), [170, 200, 70]);
         assert_eq!(ends(true, &[(0, 100)]), [100]);
     }
 
     #[test]
-    fn an_appointment_that_another_replaced_does_not_hold() {
+    fn a_replaced_appointment_is_void() {
         let mut bus = Transfers::new(true);
         let (at, first) = bus.begin(1, Nanos(100), Nanos(0)).unwrap();
         bus.begin(2, Nanos(100), Nanos(50));
@@ -119,8 +120,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever shares it, the bus moves as much in as much time: the last is over when it would be on an owned bus, but for
-        /// a nanosecond of each that is lost at each change.
+        /// Sharing does not change the throughput of the bus: the last transfer ends when it would on an exclusive
+        /// bus, up to a nanosecond of each that is lost at each change.
         #[test]
         fn sharing_neither_gains_nor_loses(gaps in prop::collection::vec((0u64..1_000_000, 1u64..1_000_000), 1..20)) {
             let mut at = 0;
@@ -129,7 +130,7 @@ mod tests {
             let most = 2 * (transfers.len() * transfers.len()) as u64;
             prop_assert!(last(true).abs_diff(last(false)) <= most, "{} {}", last(true), last(false));
             for (end, (at, takes)) in ends(true, &transfers).into_iter().zip(&transfers) {
-                prop_assert!(end >= at + takes, "nobody is faster than alone");
+                prop_assert!(end >= at + takes, "no transfer is faster than alone");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the array does of itself: destaging its write cache, and rebuilding onto spares.
+//! Background work of the array: destaging its write cache, and rebuilding onto spares.
 
 use super::Array;
 use super::event::ArrayEvent;
@@ -10,22 +10,22 @@ use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
 use std::collections::VecDeque;
 
-/// A destage is at most this long where stripes are longer, or where they do not matter: 1 MiB.
+/// The longest destage if stripes are longer or do not matter: 1 MiB.
 const LONGEST_DESTAGE: u64 = 2048;
 
-/// How far the work in the background is.
+/// The state of the background work.
 #[derive(Clone, Debug)]
 pub(super) struct Background<D> {
     spare: Option<D>,
     spares: u32,
-    /// Members to rebuild, the one under way first, and its next row.
+    /// Members to rebuild, the current one first, and its next row.
     rebuilds: VecDeque<u32>,
     next_row: u64,
     rebuilt_at: Option<Nanos>,
     destages: u32,
-    /// Whether the cache was fuller than it may be, and is not yet as empty as it is to be.
+    /// Whether the cache exceeded its high mark and has not yet reached its low mark.
     relieving: bool,
-    /// Whether the host is idle and the whole cache is being destaged.
+    /// Whether the whole cache is being destaged because the host is idle.
     draining: bool,
     /// Changes with each request of the host.
     idle_token: u64,
@@ -50,7 +50,7 @@ impl<D> Background<D> {
         if self.rebuilds.is_empty() { self.rebuilt_at } else { None }
     }
 
-    /// The host is not idle.
+    /// The host is not idle any more.
     pub(super) fn busy(&mut self) {
         self.draining = false;
         self.idle_token += 1;
@@ -58,7 +58,7 @@ impl<D> Background<D> {
 }
 
 impl<D: Device + Clone> Array<D> {
-    /// The host has nothing outstanding: if that lasts, the write cache is emptied.
+    /// The host has no request outstanding: schedules the destage of the whole cache.
     pub(super) fn plan_idle(&mut self, now: Nanos) {
         if let Some(nvram) = self.model.nvram {
             if self.nvram.used() > 0 {
@@ -74,8 +74,8 @@ impl<D: Device + Clone> Array<D> {
         }
     }
 
-    /// Starts destages from when the cache is too full until it is as empty as it is to be, while a write waits for room,
-    /// and while the host is idle.
+    /// Starts destages in three cases: between the high and the low mark, while a write waits for room, and while the
+    /// host is idle.
     pub(super) fn destage(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         let Some(nvram) = self.model.nvram else { return };
         let share = |share: f64| (nvram.sectors as f64 * share) as u64;
@@ -99,16 +99,16 @@ impl<D: Device + Clone> Array<D> {
         self.background.destages -= 1;
         self.unlock(operation, now, out);
         self.operations.remove(operation);
-        self.settle(now, out);
+        self.admit_and_destage(now, out);
     }
 
-    /// A member fails: what it was reading is planned anew, what it was writing is left out.
+    /// A member fails: operations that were reading from it are planned again, and writes to it are dropped.
     pub(super) fn fail(&mut self, member: u32, now: Nanos, out: &mut Vec<Completion>) {
         self.health.lose(member);
         let spare = self.background.spare.clone().filter(|_| self.background.spares > 0);
         let lost: Vec<u32> = self.issued.at_member(member).collect();
         self.members[member as usize].remove(self.model.member_queue.as_ref(), now);
-        self.touch(member);
+        self.update_clock(member);
         for number in lost {
             let issued = self.issued.take(number);
             if issued.io.op == Op::Read {
@@ -129,7 +129,7 @@ impl<D: Device + Clone> Array<D> {
     }
 
     /// Rebuilds the next rows.
-    pub(super) fn rebuild_on(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+    pub(super) fn rebuild_next_rows(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         let (Some(rebuild), Some(&member)) = (self.model.rebuild, self.background.rebuilds.front()) else { return };
         let row = self.background.next_row;
         let rows = (rebuild.chunk / self.layout().stripe_unit()).max(1).min(self.layout().rows() - row);
@@ -173,8 +173,8 @@ impl<D: Device + Clone> Array<D> {
     }
 }
 
-/// What one destage may cover around a sector: its stripe where there is redundancy to bring up to date, and a window
-/// where there is none or stripes are very long.
+/// The sectors that one destage may cover around a sector. With redundancy it is the stripe. Without redundancy, or
+/// if stripes are very long, it is a window.
 fn region(layout: &ArrayLayout, sector: u64) -> Region {
     if layout.check_units() > 0 {
         let stripe = layout.address(Lba(sector)).stripe;

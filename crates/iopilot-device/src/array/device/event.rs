@@ -1,16 +1,16 @@
-//! [`ArrayEvent`]: what the controller does later.
+//! [`ArrayEvent`]: future events of the controller.
 
 /// Something the controller does at a certain time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ArrayEvent {
-    /// The command of an operation has been processed, and what it writes has arrived.
+    /// The command of an operation has been processed, and its write data have arrived.
     Start(u32),
-    /// What an operation reads has been sent: it is complete.
+    /// The data of a read have been sent: the operation is complete.
     Finish(u32),
     /// A member fails.
     Fail(u32),
-    /// The host has been idle for long, if nothing came since.
+    /// The host has been idle long enough, unless a request came since.
     Idle(u64),
-    /// The rebuild goes on.
+    /// The rebuild continues.
     Rebuild,
 }

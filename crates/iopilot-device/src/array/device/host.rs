@@ -1,4 +1,4 @@
-//! Requests of the host, from their arrival to their completion.
+//! Requests of the host, from arrival to completion.
 
 use super::Array;
 use super::event::ArrayEvent;
@@ -16,11 +16,11 @@ impl<D: Device + Clone> Array<D> {
         let ready = now + self.model.command;
         self.operations[operation].elsewhere.overhead = self.model.command;
         let begin = if request.op == Op::Write { self.transfer(operation, &request, ready) } else { ready };
-        // Its own turn, also where it comes at once: a submission completes nothing.
+        // An event even if it is due at once: a submission completes nothing.
         self.events.push(begin, ArrayEvent::Start(operation));
     }
 
-    /// Moves a request's data over the bus to the host; when that is done.
+    /// Moves a request's data over the bus to the host; returns when that ends.
     fn transfer(&mut self, operation: u32, request: &DeviceRequest, now: Nanos) -> Nanos {
         let time = request.sectors.bytes() as f64 * self.model.bus_ns_per_byte;
         if time == 0.0 {
@@ -46,7 +46,7 @@ impl<D: Device + Clone> Array<D> {
                 }
                 Op::Write if sectors <= nvram.sectors => {
                     self.unbuffered.push_back(operation);
-                    return self.settle(now, out);
+                    return self.admit_and_destage(now, out);
                 }
                 Op::Write | Op::Discard => self.nvram.forget(lba, sectors),
                 Op::Read | Op::Flush => {}
@@ -56,7 +56,7 @@ impl<D: Device + Clone> Array<D> {
     }
 
     /// Takes writes into the cache while there is room, and destages.
-    pub(super) fn settle(&mut self, now: Nanos, out: &mut Vec<Completion>) {
+    pub(super) fn admit_and_destage(&mut self, now: Nanos, out: &mut Vec<Completion>) {
         let Some(nvram) = self.model.nvram else { return };
         while let Some(&operation) = self.unbuffered.front() {
             let ArrayTask::Host(request) = self.operations[operation].task else { return };
@@ -71,7 +71,7 @@ impl<D: Device + Clone> Array<D> {
         self.destage(now, out);
     }
 
-    /// The members have done what a request needs.
+    /// The members have done their part of a request.
     pub(super) fn host_done(&mut self, operation: u32, request: &DeviceRequest, now: Nanos, out: &mut Vec<Completion>) {
         if self.operations[operation].preflush {
             self.operations[operation].flushed();
@@ -85,7 +85,7 @@ impl<D: Device + Clone> Array<D> {
         }
     }
 
-    /// Sends what was read to the host.
+    /// Sends the data of a read to the host.
     fn send(&mut self, operation: u32, request: &DeviceRequest, now: Nanos, out: &mut Vec<Completion>) {
         let at = self.transfer(operation, request, now);
         if at > now {
@@ -95,7 +95,7 @@ impl<D: Device + Clone> Array<D> {
         }
     }
 
-    /// A request of the host is complete.
+    /// Completes a request of the host.
     pub(super) fn finish(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         let op = &self.operations[operation];
         let ArrayTask::Host(request) = op.task else { return };

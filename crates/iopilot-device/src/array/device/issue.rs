@@ -1,4 +1,4 @@
-//! Locks, plans, and the traffic with the members.
+//! Locks, plans, and the requests to the members.
 
 use super::Array;
 use crate::Device;
@@ -10,7 +10,7 @@ use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Flags, Lba, Nanos, Op, Sectors};
 
 impl<D: Device + Clone> Array<D> {
-    /// Plans an operation and sets it going, once it has the locks that it needs.
+    /// Plans and starts an operation, once it has its locks.
     pub(super) fn launch(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         if !self.operations[operation].locked {
             if let Some((extent, exclusive)) = self.lock_for(operation) {
@@ -20,11 +20,11 @@ impl<D: Device + Clone> Array<D> {
                 }
             }
         }
-        self.go(operation, now, out);
+        self.plan_and_issue(operation, now, out);
     }
 
-    /// Plans an operation that has its locks, and issues what can be issued.
-    fn go(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
+    /// Plans an operation that has its locks, and issues its first requests.
+    fn plan_and_issue(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         let mut plan = std::mem::take(&mut self.operations[operation].plan);
         self.operations[operation].again = false;
         match self.operations[operation].task {
@@ -53,7 +53,7 @@ impl<D: Device + Clone> Array<D> {
         }
     }
 
-    /// A flush of every member that is there.
+    /// Plans a flush of every working member.
     fn plan_flush(&self, plan: &mut Plan) {
         plan.clear(false);
         for (member, at) in (0u32..).zip(&self.members) {
@@ -63,7 +63,7 @@ impl<D: Device + Clone> Array<D> {
         }
     }
 
-    /// Issues what has become ready; writes to members that are gone are done at once.
+    /// Issues the requests in `ready`; requests to missing members complete at once.
     fn issue_all(&mut self, operation: u32, ready: &mut Vec<u32>, path: &ServiceBreakdown, now: Nanos) {
         let mut next = 0;
         while let Some(&index) = ready.get(next) {
@@ -79,12 +79,12 @@ impl<D: Device + Clone> Array<D> {
             op.outstanding += 1;
             let number = self.issued.add(IssuedMemberIo { operation, index, io, flags, path: *path, live: true });
             self.members[io.member as usize].submit(number, &self.issued, now);
-            self.touch(io.member);
+            self.update_clock(io.member);
         }
         ready.clear();
     }
 
-    /// A member request is done.
+    /// Continues the operation of a finished member request.
     pub(super) fn member_done(
         &mut self,
         issued: &IssuedMemberIo,
@@ -113,7 +113,7 @@ impl<D: Device + Clone> Array<D> {
         }
     }
 
-    /// Gives up an operation's locks and lets those go on that waited for them.
+    /// Releases an operation's lock and continues the operations that waited for it.
     pub(super) fn unlock(&mut self, operation: u32, now: Nanos, out: &mut Vec<Completion>) {
         if !self.operations[operation].locked {
             return;
@@ -125,15 +125,15 @@ impl<D: Device + Clone> Array<D> {
         for i in from..granted.len() {
             let next = granted[i];
             self.granted = granted;
-            self.go(next, now, out);
+            self.plan_and_issue(next, now, out);
             granted = std::mem::take(&mut self.granted);
         }
         granted.truncate(from);
         self.granted = granted;
     }
 
-    /// What an operation must have for itself, and whether alone: updates of redundancy, and reads that compute
-    /// what is lost.
+    /// The lock that an operation needs, and whether it is exclusive. Updates of redundancy need one, and so do reads
+    /// that reconstruct lost data.
     fn lock_for(&self, operation: u32) -> Option<(LockedExtent, bool)> {
         let op = &self.operations[operation];
         let layout = self.layout();

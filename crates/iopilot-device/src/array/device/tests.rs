@@ -27,7 +27,7 @@ fn raid1() -> ArrayModel {
     ArrayModel::new(layout(2, Redundancy::Mirrored { copies: 2, order: MirrorOrder::Adjacent }), rules)
 }
 
-/// Members that take a millisecond for everything, one request at a time.
+/// Members that take a millisecond for every request, one at a time.
 fn array(model: ArrayModel) -> Array<ConstantDevice> {
     let member = ConstantDevice::simple(64 * 100, 1, Nanos(MS), 0.0);
     let members = vec![member; model.layout.members() as usize];
@@ -40,7 +40,7 @@ fn submit(array: &mut Array<ConstantDevice>, id: usize, op: Op, lba: u64, sector
     array.submit(request, Nanos(at));
 }
 
-/// Runs to the end: who completed when, in ms.
+/// Runs to the end; returns each completion with its time in ms.
 fn run(array: &mut Array<ConstantDevice>) -> Vec<(usize, f64)> {
     let mut out = Vec::new();
     while let Some(at) = array.next_event() {
@@ -65,7 +65,7 @@ fn overlapping_updates_of_parity_take_turns() {
     submit(&mut a, 0, Op::Write, 0, 8, 0);
     submit(&mut a, 1, Op::Write, 64, 8, 0);
     submit(&mut a, 2, Op::Write, 128 + 32, 8, 0);
-    // 2 shares the parity member with 0 but not its lock: read at 2 ms, written behind 0's at 4 ms.
+    // 2 shares the parity member with 0 but not its lock: read at 2 ms, written after 0's at 4 ms.
     assert_eq!(run(&mut a), [(0, 3.0), (2, 4.0), (1, 6.0)]);
 }
 
@@ -77,7 +77,7 @@ fn the_controller_adds_its_overhead_and_the_bus_is_shared() {
     submit(&mut a, 0, Op::Read, 0, 8, 0);
     submit(&mut a, 1, Op::Read, 64, 8, 0);
     submit(&mut a, 2, Op::Write, 1024, 8, 0);
-    // The write's data take the bus first, at 0.5 ms.
+    // The write's data use the bus first, at 0.5 ms.
     let done = run(&mut a);
     assert_eq!(done, [(0, 2.5), (1, 3.5), (2, 3.5)]);
 }
@@ -103,8 +103,8 @@ fn the_write_cache_answers_at_once_and_destages_full_stripes() {
     assert_eq!(a.dirty_sectors(), 256);
     submit(&mut a, 40, Op::Read, 80, 16, 0);
     a.advance(Nanos::ZERO, &mut out);
-    assert!(out.len() == 33 && out[32].service.cache_hit, "what it holds is read from it");
-    // Idle for 10 ms: the stripe is whole, so no reads are needed, and one round does it.
+    assert!(out.len() == 33 && out[32].service.cache_hit, "reads of buffered sectors are hits");
+    // Idle for 10 ms: the stripe is whole, so it needs no reads, and one destage is enough.
     assert_eq!(a.next_event(), Some(Nanos(10 * MS)));
     run(&mut a);
     assert_eq!(a.dirty_sectors(), 0);
@@ -144,7 +144,7 @@ fn a_read_that_is_lost_with_its_member_is_computed_from_the_others() {
     let mut a = array(model);
     submit(&mut a, 0, Op::Read, 0, 8, 0);
     submit(&mut a, 1, Op::Write, 64, 8, 0);
-    assert_eq!(run(&mut a), [(1, 1.0), (0, 2.0)], "the write is done with the copy that is left");
+    assert_eq!(run(&mut a), [(1, 1.0), (0, 2.0)], "the write completes with the remaining copy");
 }
 
 #[test]

@@ -2,16 +2,16 @@
 
 use iopilot_block::InputError;
 
-/// Tuples of members, one a stripe. In a balanced incomplete block design each member is in as many tuples as any
-/// other, and so is each pair, so that all survivors share the work of a rebuild evenly (Holland and Gibson 1992).
+/// Tuples of members, one for each stripe. In a balanced incomplete block design all members are in equally many
+/// tuples, and so are all pairs. So the survivors share the work of a rebuild evenly (Holland and Gibson 1992).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDesign {
     members: u32,
     tuples: Vec<Vec<u32>>,
 }
 
-/// Difference sets: number of members and one tuple, from which the others follow by adding 1 to each (modulo the
-/// number of members). Each pair of members meets equally often.
+/// Difference sets: the number of members and one tuple. The other tuples follow by adding 1 to each element (modulo
+/// the number of members). All pairs of members meet equally often.
 const DIFFERENCE_SETS: [(u32, &[u32]); 8] = [
     (7, &[0, 1, 3]),
     (7, &[0, 1, 2, 4]),
@@ -25,15 +25,15 @@ const DIFFERENCE_SETS: [(u32, &[u32]); 8] = [
 
 /// The most tuples of a design.
 const MAX_TUPLES: u64 = 10_000;
-/// The most units of its full table, in which each tuple is there once for each place that the parity can have.
+/// The most units of its full table, which contains each tuple once for each position of the parity.
 const MAX_UNITS: u64 = 1 << 22;
 
 impl BlockDesign {
     /// A design from its table of tuples.
     ///
     /// # Errors
-    /// Where the tuples differ in size, name a member twice or one that is not there, or where one member is in more
-    /// tuples than another.
+    /// If the tuples differ in size, name a member twice or an unknown one, or if the members are not in equally many
+    /// tuples.
     pub fn new(members: u32, tuples: Vec<Vec<u32>>) -> Result<Self, InputError> {
         let wrong = |tuple: &[u32], expected: String| InputError::new("design", format!("{tuple:?}"), expected);
         let group = tuples.first().map_or(0, Vec::len);
@@ -73,11 +73,11 @@ impl BlockDesign {
         }
     }
 
-    /// A balanced design for stripes of `group` units over `members`: that of a difference set where one is known, all
-    /// subsets where those are few.
+    /// A balanced design for stripes of `group` units over `members`: from a difference set if one is known, or all
+    /// subsets if these are few.
     ///
     /// # Errors
-    /// Where neither is possible.
+    /// If neither is possible.
     pub fn balanced(members: u32, group: u32) -> Result<Self, InputError> {
         let known = DIFFERENCE_SETS.iter().find(|(n, set)| *n == members && set.len() == group as usize);
         if let Some((n, set)) = known {
@@ -128,8 +128,9 @@ impl BlockDesign {
         &self.tuples
     }
 
-    /// How often each pair of members meets, where all pairs do equally often.
-    pub fn pairs(&self) -> Option<u32> {
+    /// How often each pair of members meets, if that is the same for all pairs.
+    #[cfg(test)]
+    fn pairs(&self) -> Option<u32> {
         let n = self.members as usize;
         let mut meetings = vec![0u32; n * n];
         for tuple in &self.tuples {

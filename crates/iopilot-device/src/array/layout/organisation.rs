@@ -1,4 +1,4 @@
-//! [`Organisation`]: an array as one describes it.
+//! [`Organisation`]: the description of an array.
 
 use super::BlockDesign;
 use iopilot_block::InputError;
@@ -8,18 +8,18 @@ use iopilot_block::InputError;
 pub struct Organisation {
     /// Number of members.
     pub members: u32,
-    /// Sectors of each member; of the smallest, where they differ.
+    /// Sectors of each member, or of the smallest.
     pub member_sectors: u64,
     /// Sectors of a stripe unit; `None` concatenates the members.
     pub stripe_unit: Option<u32>,
     /// The redundancy.
     pub redundancy: Redundancy,
-    /// Whether what remains of the members after whole stripe units is used, as one more stripe of smaller units
-    /// (as DiskSim does). Not with declustered parity.
+    /// Whether the rest of the members after whole stripe units is used as an additional stripe of smaller units (as
+    /// in DiskSim). Not with declustered parity.
     pub use_remainder: bool,
 }
 
-/// What protects the data.
+/// The redundancy that protects the data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Redundancy {
     /// Nothing: RAID 0, or a concatenation.
@@ -31,21 +31,21 @@ pub enum Redundancy {
         /// Which members are copies of each other.
         order: MirrorOrder,
     },
-    /// The last members hold parity only: RAID 4; with two checks P and Q.
+    /// The last members hold only parity: RAID 4; with two checks P and Q.
     CheckDisks {
         /// 1 or 2.
         checks: u32,
     },
-    /// The parity moves from member to member: RAID 5 and 6.
+    /// The parity rotates over the members: RAID 5 and 6.
     Rotated {
         /// 1 (P) or 2 (P and Q).
         checks: u32,
         /// How it moves.
         rotation: Rotation,
-        /// Sectors after which it moves, a multiple of the stripe unit; `None`: the stripe unit.
+        /// The sectors between two moves, a multiple of the stripe unit; `None` for the stripe unit.
         parity_unit: Option<u32>,
     },
-    /// Stripes are narrower than the array, and lie on the members that a block design names.
+    /// Stripes are narrower than the array; a block design places them.
     Declustered {
         /// 1 (P) or 2 (P and Q).
         checks: u32,
@@ -60,14 +60,14 @@ pub enum MirrorOrder {
     /// Neighbours: 0 and 1, 2 and 3.
     #[default]
     Adjacent,
-    /// With `n` columns, member `d` and `d + n` (DiskSim).
+    /// With `n` columns, members `d` and `d + n` (DiskSim).
     Halves,
 }
 
-/// Where the parity of successive stripes lies, and the data beside it. With Q, it is on the member after P.
+/// Where the parity of successive stripes lies, and how data are placed around it. Q is on the member after P.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rotation {
-    /// Parity moves from the last member down; data begin behind it. The most common, and DiskSim's type 1.
+    /// Parity moves from the last member down; data begin behind it. The most common rotation, and DiskSim's type 1.
     #[default]
     LeftSymmetric,
     /// Parity moves from the last member down; data fill the members in ascending order.
@@ -85,7 +85,7 @@ impl Rotation {
     }
 
     /// Whether the data begin behind the parity.
-    pub fn is_symmetric(self) -> bool {
+    pub(crate) fn is_symmetric(self) -> bool {
         matches!(self, Self::LeftSymmetric | Self::RightSymmetric)
     }
 }
@@ -94,10 +94,10 @@ impl Organisation {
     /// The most members an array may have.
     pub const MAX_MEMBERS: u32 = 1024;
 
-    /// Whether the values make sense together.
+    /// Checks that the values are consistent.
     ///
     /// # Errors
-    /// Names the one that does not.
+    /// Names the first inconsistent value.
     pub fn check(&self) -> Result<(), InputError> {
         let n = self.members;
         let wrong = |field: &str, got: String, expected: String| Err(InputError::new(field, got, expected));

@@ -1,4 +1,4 @@
-//! One period of a placement, both ways: from a unit to its place, and from a place to its unit.
+//! One period of a placement, in both directions: from a unit to its place, and back.
 
 use super::organisation::{MirrorOrder, Redundancy, Rotation};
 use super::{BlockDesign, UnitIndex};
@@ -45,8 +45,8 @@ impl LayoutTable {
         Self::from_places(members, members, places)
     }
 
-    /// As many copies of the design as a stripe has units, so that each member has its share of the parity (Holland
-    /// and Gibson's full block design table). Members are filled in order.
+    /// As many copies of the design as a stripe has units, so that all members hold equally much parity (Holland and
+    /// Gibson's full block design table). Members are filled in order.
     fn declustered(design: &BlockDesign, checks: u32) -> Self {
         let group = design.group();
         let mut next = vec![0; design.members() as usize];
@@ -102,7 +102,7 @@ impl LayoutTable {
     }
 }
 
-/// The member that a unit of a stripe lies on.
+/// The member that holds a unit of a stripe.
 fn rotated(members: u32, checks: u32, rotation: Rotation, stripe: u32, position: UnitIndex) -> u32 {
     let data = members - checks;
     let step = stripe % members;

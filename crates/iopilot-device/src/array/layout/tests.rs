@@ -9,7 +9,7 @@ fn rotated(checks: u32, rotation: Rotation) -> Redundancy {
     Redundancy::Rotated { checks, rotation, parity_unit: None }
 }
 
-/// Rows of a drawing without the head and the row numbers.
+/// Rows of a drawing without the header and the row numbers.
 fn cells(layout: &ArrayLayout, rows: u64) -> Vec<String> {
     let drawing = layout.draw(rows);
     drawing.lines().skip(1).map(|l| l.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")).collect()

@@ -1,4 +1,4 @@
-//! Reads: from the unit itself, from a copy, or from what is left of its stripe.
+//! Reads: from the unit itself, from a copy, or from the rest of its stripe.
 
 use super::{Mapper, Row};
 use crate::array::copies::MemberView;
@@ -28,7 +28,7 @@ impl Mapper {
         }
     }
 
-    /// Reads one unit from the copy of choice; the pieces of a request in one column from the same.
+    /// Reads one unit from the chosen copy. All units of a request in one column use the same copy.
     fn read_copy(&mut self, row: &Row, position: u32, health: &Health, view: &impl MemberView, plan: &mut Plan) {
         let (lo, hi) = row.part(position);
         let column = position as usize;
@@ -54,7 +54,8 @@ impl Mapper {
         self.push(plan, Op::Read, &unit, lo, hi);
     }
 
-    /// Reads a stripe of which a wanted unit is lost: the same sectors of as many other units as it has data units.
+    /// Reads a stripe with a lost unit among those wanted: the same sectors of as many other units as it has data
+    /// units.
     fn read_degraded(&mut self, data: usize, plan: &mut Plan) {
         let lost = self.units[..data].iter().filter(|unit| unit.lost);
         let wanted = lost.clone().filter(|unit| unit.is_touched());

@@ -7,7 +7,7 @@ use iopilot_block::Op;
 
 impl Mapper {
     /// Plans the reconstruction of `rows` rows of `member` from `first` on: all reads, then the writes to the member.
-    /// What lies behind the last stripe needs no rebuilding.
+    /// Rows behind the last stripe need no rebuild.
     pub fn plan_rebuild(&mut self, member: u32, first: u64, rows: u64, health: &Health, plan: &mut Plan) {
         plan.clear(true);
         let data = self.layout.data_units();

@@ -20,7 +20,7 @@ fn rotated(checks: u32) -> Redundancy {
     Redundancy::Rotated { checks, rotation: Rotation::LeftSymmetric, parity_unit: None }
 }
 
-/// The plan in short: `r0:64+8` reads 8 sectors at 64 of member 0; what has to wait stands behind a bar.
+/// The plan in short: `r0:64+8` reads 8 sectors at 64 of member 0; requests that must wait follow a bar.
 fn plan(mapper: &mut Mapper, lost: &[u32], op: Op, lba: u64, sectors: u32) -> String {
     let mut health = Health::whole(mapper.layout().members());
     lost.iter().for_each(|&member| health.lose(member));
@@ -36,7 +36,7 @@ fn plan(mapper: &mut Mapper, lost: &[u32], op: Op, lba: u64, sectors: u32) -> St
 }
 
 #[test]
-fn striping_merges_what_touches_on_a_member() {
+fn striping_merges_adjoining_requests_of_a_member() {
     let mut raid0 = mapper(2, Redundancy::None, MappingRules::default());
     assert_eq!(plan(&mut raid0, &[], Op::Read, 32, 64), "r0:32+32 r1:0+32");
     assert_eq!(plan(&mut raid0, &[], Op::Write, 0, 256), "w0:0+128 w1:0+128");
@@ -58,7 +58,7 @@ fn small_writes_read_modify_write_and_large_ones_reconstruct() {
 #[test]
 fn a_long_write_is_one_request_a_member() {
     let mut raid5 = mapper(5, raid5(), MappingRules::default());
-    // Twenty units are five stripes, one whole turn of the parity.
+    // Twenty units are five stripes, one full rotation of the parity.
     assert_eq!(plan(&mut raid5, &[], Op::Write, 0, 64 * 20), "w0:0+320 w1:0+320 w2:0+320 w3:0+320 w4:0+320");
 }
 
@@ -74,20 +74,20 @@ fn degraded_reads_take_the_rest_of_the_stripe() {
     let mut raid5 = mapper(4, raid5(), MappingRules::default());
     assert_eq!(plan(&mut raid5, &[1], Op::Read, 64, 8), "r0:0+8 r2:0+8 r3:0+8");
     assert_eq!(plan(&mut raid5, &[1], Op::Read, 0, 8), "r0:0+8");
-    // What is read anyway is not read twice.
+    // Sectors that are read anyway are not read twice.
     assert_eq!(plan(&mut raid5, &[1], Op::Read, 0, 192), "r0:0+64 r2:0+64 r3:0+64");
     let mut raid6 = mapper(6, rotated(2), MappingRules::default());
     assert_eq!(plan(&mut raid6, &[1, 2], Op::Read, 0, 8), "r3:0+8 r4:0+8 r5:0+8 r0:0+8");
 }
 
 #[test]
-fn degraded_writes_leave_out_what_is_lost() {
+fn degraded_writes_skip_lost_units() {
     let mut raid5 = mapper(4, raid5(), MappingRules::default());
-    // Parity lost: nothing to keep up to date.
+    // Parity lost: no redundancy to update.
     assert_eq!(plan(&mut raid5, &[3], Op::Write, 0, 8), "w0:0+8");
     // The unit itself lost: only its parity is written, from the other data.
     assert_eq!(plan(&mut raid5, &[0], Op::Write, 0, 8), "r1:0+8 r2:0+8 | w3:0+8");
-    // Another unit lost: read-modify-write is the only way.
+    // Another unit lost: only read-modify-write is possible.
     assert_eq!(plan(&mut raid5, &[1], Op::Write, 0, 8), "r0:0+8 r3:0+8 | w0:0+8 w3:0+8");
     // A lost unit written in part beside another: everything is read.
     assert_eq!(plan(&mut raid5, &[0], Op::Write, 32, 64), "r1:0+64 r2:0+64 r3:0+64 | w1:0+32 w3:0+64");

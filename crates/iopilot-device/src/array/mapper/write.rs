@@ -1,15 +1,15 @@
-//! Writes: to all copies, or with the redundancy brought up to date by read-modify-write, by reconstruct-write, or for
-//! a full stripe without reading.
+//! Writes: to all copies, or with an update of the redundancy. The update is read-modify-write, reconstruct-write, or
+//! a full-stripe write without reads.
 
 use super::{Mapper, ParityRange, Row, Unit, UpdateRule, WriteOrder};
 use crate::array::health::Health;
 use crate::array::plan::Plan;
 use iopilot_block::Op;
 
-/// How new parity is come by.
+/// How new parity is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Update {
-    /// From what is written alone.
+    /// From the written data alone.
     FullStripe,
     /// From the old data, the old parity and the new data.
     ReadModifyWrite,
@@ -19,7 +19,7 @@ enum Update {
     Decode,
 }
 
-/// The sectors of the units of a stripe that a write changes in the check units: one range, or two apart.
+/// The sectors in the check units that a write to a stripe changes: one range, or two separate ones.
 #[derive(Clone, Copy, Debug)]
 struct Ranges {
     list: [(u32, u32); 2],
@@ -40,7 +40,7 @@ impl Ranges {
             return Self { list: [(first.lo, first.hi), (0, 0)], len: 1 };
         };
         let more = touched.next().is_some();
-        // A request is contiguous: the second unit begins at 0, and the first reaches the end of its unit.
+        // A request is contiguous: the second unit begins at 0, and the first extends to the end of its unit.
         if !more && second.hi < first.lo {
             return Self { list: [(second.lo, second.hi), (first.lo, first.hi)], len: 2 };
         }
@@ -77,7 +77,7 @@ impl Mapper {
         self.order_row(data as u32, plan);
     }
 
-    /// Writes or discards all copies of the units touched.
+    /// Writes or discards all copies of the touched units.
     fn write_copies(&mut self, op: Op, row: &Row, health: &Health, plan: &mut Plan) {
         let (first, behind) = row.units();
         for copy in 0..self.layout.copies() {
@@ -93,7 +93,7 @@ impl Mapper {
         }
     }
 
-    /// Discards: with parity only of whole stripes, whose parity is known without reading.
+    /// Discards. With parity, only whole stripes, whose parity is known without reading.
     pub(super) fn discard_row(&mut self, row: &Row, health: &Health, plan: &mut Plan) {
         if self.layout.check_units() == 0 {
             self.write_copies(Op::Discard, row, health, plan);
@@ -134,7 +134,7 @@ impl Mapper {
         }
     }
 
-    /// What a reconstruct-write reads of a data unit: of the ranges what is not written.
+    /// The parts of a data unit that a reconstruct-write reads: the ranges without the written part.
     fn rest(&self, unit: &Unit, ranges: &Ranges) -> impl Iterator<Item = (u32, u32)> + use<> {
         let unit = *unit;
         let whole_units = self.rules.parity_range == ParityRange::DiskSim;
@@ -151,7 +151,7 @@ impl Mapper {
         parts.filter(|(lo, hi)| lo < hi)
     }
 
-    /// Reads or writes what the update touches: data where they are overwritten, and the redundancy of them.
+    /// Reads or writes the touched sectors: overwritten data, and their redundancy.
     fn access_touched(&mut self, op: Op, data: usize, ranges: &Ranges, plan: &mut Plan) {
         for i in 0..self.units.len() {
             let unit = self.units[i];
@@ -168,7 +168,7 @@ impl Mapper {
         }
     }
 
-    /// The data that are not overwritten.
+    /// Reads the data in the ranges that are not overwritten.
     fn read_rest(&mut self, data: usize, ranges: &Ranges, plan: &mut Plan) {
         for i in 0..data {
             let unit = self.units[i];
@@ -182,7 +182,7 @@ impl Mapper {
         }
     }
 
-    /// All data that are left, and a check unit for each that is lost.
+    /// Reads all remaining data, and a check unit for each lost unit.
     fn read_all(&mut self, data: usize, ranges: &Ranges, plan: &mut Plan) {
         let mut checks_needed = self.units[..data].iter().filter(|unit| unit.lost).count();
         for i in 0..self.units.len() {

@@ -1,24 +1,24 @@
-//! [`Divisor`]: a number that is divided by often.
+//! [`Divisor`]: a divisor that is used often.
 
 /// Divides by multiplying, which takes a fraction of the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Divisor {
     by: u64,
-    /// 2^64 / `by`, rounded up; 0 where that is no good.
+    /// 2^64 / `by`, rounded up; 0 if that is not exact enough.
     magic: u64,
 }
 
 impl Divisor {
-    /// For numbers up to `largest`. `by` is not 0.
+    /// A divisor for numbers up to `largest`. `by` is not 0.
     ///
-    /// The magic number is too large by less than 1, so that a quotient is too large by less than `n / 2^64`: as long as
-    /// `n * by < 2^64`, that does not reach the next whole number.
+    /// The magic number is too large by less than 1, so a quotient is too large by less than `n / 2^64`. While `n *
+    /// by < 2^64`, the error does not reach the next whole number.
     pub(super) fn new(by: u64, largest: u64) -> Self {
         let exact = by > 1 && u128::from(by) * u128::from(largest) < 1 << 64;
         Self { by, magic: if exact { u64::MAX / by + 1 } else { 0 } }
     }
 
-    /// `n` divided, and what is left.
+    /// The quotient and the remainder of `n`.
     #[inline]
     pub(super) fn divide(self, n: u64) -> (u64, u64) {
         if self.magic == 0 {
@@ -28,7 +28,7 @@ impl Divisor {
         (quotient, n - quotient * self.by)
     }
 
-    /// What it divides by.
+    /// The divisor.
     #[inline]
     pub(super) fn get(self) -> u64 {
         self.by

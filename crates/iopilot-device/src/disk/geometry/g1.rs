@@ -1,7 +1,8 @@
 //! [`G1`]: DiskSim's layout g1: zones with spares, slips, defects and empty space.
 //!
-//! Whatever the sparing scheme, long stretches of blocks lie regularly: a zone is a list of [`G1Piece`]s, most of them of
-//! thousands of tracks, broken only by slips and defects. A block is found by its piece and some divisions.
+//! With any sparing scheme, long runs of blocks are placed regularly. A zone is a list of [`G1Piece`]s, most of them
+//! of thousands of tracks, interrupted only by slips and defects. A search finds a block's piece and does some
+//! divisions.
 
 mod check;
 mod lay;
@@ -20,7 +21,7 @@ use lay::G1Frame;
 use piece::G1Piece;
 use std::ops::Range;
 
-/// See the module.
+/// The map of [`G1Layout`]: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct G1 {
     heads: u32,
@@ -34,14 +35,14 @@ pub(super) struct G1 {
     capacity: u64,
 }
 
-/// A piece and what its tracks have in common.
+/// A piece and the properties that its tracks share.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// Its blocks; `first` counts from the start of the disk, `place` is where they belong.
     piece: G1Piece,
-    /// Of `piece`.
+    /// The divisor `piece.per_unit`.
     per_unit: Divisor,
-    /// Where they are: elsewhere if they were remapped.
+    /// Where they are: a different place if they were remapped.
     place: u64,
     zone: u32,
     /// By how many sectors slips have moved the angle.
@@ -54,7 +55,7 @@ struct ZoneMap {
     last_cylinder: u32,
     per_track: u32,
     sectors: Divisor,
-    /// A sector, revolutions.
+    /// The width of a sector, revolutions.
     width: f64,
     range: u32,
     /// Revolutions.
@@ -164,7 +165,7 @@ impl G1 {
         let piece = &stretch.piece;
         let zone = &self.zones[stretch.zone as usize];
         let i = lba - piece.first;
-        // From the first place of the unit, and how many of its blocks from there.
+        // From the first place of the unit, and how many of its blocks follow from there.
         let (unit_place, within, in_unit) = if i < piece.per_unit {
             (stretch.place, i, piece.per_unit.min(piece.count))
         } else {
@@ -258,8 +259,8 @@ impl G1 {
 }
 
 impl ZoneMap {
-    /// Where a track starts, in revolutions: skews add up over all switches since the start of the zone. `cylinder`
-    /// counts from there, `head` in the order in which heads are filled.
+    /// The start angle of a track, in revolutions: skews add up over all switches since the start of the zone.
+    /// `cylinder` counts from there, `head` in the order in which heads are filled.
     #[inline]
     fn angle(&self, cylinder: u32, head: u32, heads: u32) -> f64 {
         let track_switches = f64::from(head) + f64::from(heads - 1) * f64::from(cylinder);
@@ -282,8 +283,8 @@ impl G1Layout {
         }
     }
 
-    /// By how many sectors the slips of `zone` move the angle of the track of `place`: all in earlier cylinders, with
-    /// spares on each track those on earlier tracks, as the number of the head has it.
+    /// By how many sectors the slips of `zone` move the angle of the track of `place`. All slips in earlier cylinders
+    /// count; with spares on each track, those on earlier tracks, by the number of the head.
     fn push(&self, zone: &G1Zone, frame: &G1Frame, place: u64) -> u32 {
         let cylinder = place / frame.per_cylinder();
         let mut cutoff = cylinder * frame.per_cylinder();

@@ -16,9 +16,9 @@ pub struct G2Layout {
     pub cylinders: u32,
     /// Blocks (`Block count`).
     pub capacity: u64,
-    /// In the order of their blocks.
+    /// The zones, in the order of their blocks.
     pub zones: Vec<G2Zone>,
-    /// In the order of their blocks, without gaps.
+    /// The extents, in the order of their blocks, without gaps.
     pub extents: Vec<G2Extent>,
 }
 
@@ -35,11 +35,11 @@ pub struct G2Zone {
     pub last_block: u64,
     /// Sectors on each of its tracks.
     pub blocks_per_track: u32,
-    /// Where its first track starts (`Zone Skew`).
+    /// The start angle of its first track (`Zone Skew`).
     pub offset: f64,
     /// How much later a track starts after a change of head.
     pub track_skew: f64,
-    /// How much later it starts after a change of cylinder.
+    /// How much later a track starts after a change of cylinder.
     pub cylinder_skew: f64,
 }
 
@@ -58,13 +58,13 @@ pub struct G2Extent {
     pub sector: u32,
 }
 
-/// See the module.
+/// The map of [`G2Layout`]: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct G2 {
     zones: Box<[G2Zone]>,
     starts: Starts,
     tracks: Box<[Track]>,
-    /// By cylinder, head and sector: the extent.
+    /// Cylinder, head, sector and extent; sorted.
     places: Box<[(u32, u32, u32, u32)]>,
     capacity: u64,
 }
@@ -93,7 +93,7 @@ impl G2 {
                 return Err(wrong(format!("block {}", extent.first), "a block in one of the zones".into()));
             };
             check_extent(layout, z, extent)?;
-            // A track's angle follows from the switches on the way to it, the first time that it is come to.
+            // A track's angle follows from the switches on the way to its first extent.
             let previous = tracks.last().filter(|_| zone == before);
             let turned = *angles.entry((extent.cylinder, extent.head)).or_insert_with(|| match previous {
                 None => z.offset,
@@ -231,7 +231,7 @@ mod tests {
         G2Extent { first, blocks, cylinder, head, sector }
     }
 
-    /// Ten sectors a track; sector 3 of the first track is bad, its block is at the end of the second.
+    /// Ten sectors a track; sector 3 of the first track is bad, and its block is at the end of the second.
     fn layout() -> G2Layout {
         G2Layout {
             heads: 2,
@@ -297,7 +297,7 @@ mod tests {
         assert!(refused(|l| l.zones[0].last_cylinder = 3).starts_with("zone 0: last cylinder: got 3"));
     }
 
-    /// Tracks one after another, of each the sector that is bad and passed over, if it has that many.
+    /// Tracks one after another. Each has the number of its bad sector, which is skipped if the track has that many.
     fn mapped(heads: u32, zones: &[(u32, Vec<u8>)], skews: [f64; 3]) -> G2Layout {
         let mut layout = G2Layout { heads, ..G2Layout::default() };
         let mut block = 0;
@@ -305,7 +305,7 @@ mod tests {
             let first = (layout.cylinders, block);
             for (track, bad) in bad.iter().enumerate() {
                 let (cylinder, head) = (first.0 + track as u32 / heads, track as u32 % heads);
-                // What lies before the bad sector and what lies behind it; one of them may be empty.
+                // The sectors before and behind the bad sector; one of the two may be empty.
                 let bad = u32::from(*bad) % (per_track + 1);
                 for (sector, blocks) in [(0, bad.min(*per_track)), (bad + 1, per_track.saturating_sub(bad + 1))] {
                     if blocks > 0 {
@@ -352,7 +352,7 @@ mod tests {
                     let (lba, sector) = (e.first + u64::from(k), e.sector + k);
                     let place = g.place_of(lba);
                     prop_assert_eq!((place.cylinder, place.head, place.sector), (e.cylinder, e.head, sector));
-                    // All sectors of a track agree on where it starts.
+                    // All sectors of a track agree on its start angle.
                     let start = (place.angle - f64::from(sector) / f64::from(zone.blocks_per_track)).rem_euclid(1.0);
                     let known = *starts.entry((e.cylinder, e.head)).or_insert(start);
                     let off = (start - known).abs();
@@ -367,7 +367,7 @@ mod tests {
                     prop_assert_eq!(g.block_at(cylinder, head, sector), expected);
                 }
             }
-            // Walking the parts is finding each.
+            // A walk over the parts agrees with looking each up.
             let (mut track, mut next) = (g.track_of(0), 0);
             loop {
                 prop_assert_eq!((track.first, g.track_of(track.end() - 1)), (next, track));

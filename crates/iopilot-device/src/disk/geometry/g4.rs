@@ -14,14 +14,15 @@ use index::{Index, Leaf};
 use iopilot_block::InputError;
 use std::ops::Range;
 
-/// See the module.
+/// The map of [`G4Layout`]: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct G4 {
     index: Index,
-    /// The blocks between a slip or remap and the next are a stretch: the place of a block is its number and `shifts`.
+    /// A stretch is the blocks from one slip or remap to the next. A block's place is its number plus the stretch's
+    /// shift.
     stretches: Starts,
     shifts: Box<[u64]>,
-    /// The stretches that lie elsewhere, rising.
+    /// The remapped stretches, rising.
     remapped: Box<[Remapped]>,
     zones: Box<[ZoneSpan]>,
     cylinders: u32,
@@ -32,7 +33,7 @@ pub(super) struct G4 {
 struct Remapped {
     stretch: usize,
     to: G4Remap,
-    /// Where its first block starts, in revolutions.
+    /// The start angle of its first block, in revolutions.
     angle: f64,
 }
 
@@ -40,7 +41,7 @@ impl G4 {
     pub(super) fn new(layout: &G4Layout) -> Result<Self, InputError> {
         let (places, cylinders) = check::layout(layout)?;
         let index = Index::new(layout);
-        // From which block on which shift holds. A slip that the shift of the one before it jumps over begins with it.
+        // The first block of each shift. A slip that the shift of the previous one jumps over begins with that one.
         let mut slips = vec![(0, 0)];
         let mut by = 0;
         for &(place, n) in &layout.slips {
@@ -51,7 +52,7 @@ impl G4 {
                 _ => slips.push((first, by)),
             }
         }
-        // Slips behind which there is no place any more end the disk.
+        // A slip with no place behind it ends the disk.
         let held = slips.partition_point(|shift| shift.0 < places.saturating_sub(shift.1));
         let end = slips.get(held).map_or(u64::MAX, |shift| shift.0);
         slips.truncate(held);
@@ -138,7 +139,7 @@ impl G4 {
         }
     }
 
-    /// Where stretch `i` is if that is elsewhere.
+    /// The place of stretch `i` if it was remapped.
     #[inline]
     fn remapped(&self, i: usize) -> Option<&Remapped> {
         if self.remapped.is_empty() {
@@ -204,7 +205,7 @@ impl G4 {
     }
 }
 
-/// First blocks of the stretches, their shifts, and those of them that lie elsewhere.
+/// The first blocks of the stretches, their shifts, and the remapped ones.
 fn stretches(
     layout: &G4Layout,
     index: &Index,
@@ -228,7 +229,7 @@ fn stretches(
             r += 1;
         }
         if let Some(&&to) = remaps.get(r).filter(|remap| remap.first <= first) {
-            // The angle of the track they were brought to, where it is one of the index.
+            // The angle of the track they were remapped to, if the index has that track.
             let start = index.track_at(to.cylinder, to.head).map_or(0.0, |place| {
                 let leaf: Leaf = index.leaf_of(place);
                 leaf.angle - f64::from(leaf.sector) / f64::from(leaf.per_turn)

@@ -1,23 +1,23 @@
-//! [`Starts`]: which of many intervals holds a number.
+//! [`Starts`]: finds the interval that holds a number.
 
-/// The sorted first numbers of intervals that lie side by side, with a table of guesses: a search is O(1) on average
-/// and O(log intervals) at worst.
+/// The sorted first numbers of adjacent intervals, with a table of guesses: a search is O(1) on average and O(log
+/// intervals) at worst.
 #[derive(Clone, Debug)]
 pub(super) struct Starts {
-    /// And the end.
+    /// The first number of each interval, and the end.
     firsts: Box<[u64]>,
     /// By number shifted right: the interval that holds the first number of the bucket.
     guesses: Box<[u32]>,
     shift: u32,
 }
 
-/// Buckets per interval: more find it at once, fewer stay in the processor's cache.
+/// Buckets per interval: more buckets make the first guess right more often, fewer stay in the processor's cache.
 const FINE: usize = 4;
-/// From so many intervals on the latter counts.
+/// The number of intervals from which the cache matters more.
 const MANY: usize = 2048;
 
 impl Starts {
-    /// `firsts` rise, begin with 0, and are followed by numbers up to `end` (not included), at most 2^62.
+    /// `firsts` rise from 0; the numbers end before `end`, which is at most 2^62.
     pub(super) fn new(mut firsts: Vec<u64>, end: u64) -> Self {
         let fineness = if firsts.len() < MANY { FINE } else { 1 };
         let wanted = (firsts.len() * fineness).next_power_of_two() as u64;
@@ -53,13 +53,13 @@ impl Starts {
         self.firsts[i]
     }
 
-    /// Behind the last number of interval `i`.
+    /// The end of interval `i`.
     #[inline]
     pub(super) fn end(&self, i: usize) -> u64 {
         self.firsts[i + 1]
     }
 
-    /// How many intervals there are.
+    /// The number of intervals.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.firsts.len() - 1
@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_a_search_finds(lengths in prop::collection::vec(1u64..2000, 1..200), scale in 0u32..40) {
+        fn find_agrees_with_a_linear_search(lengths in prop::collection::vec(1u64..2000, 1..200), scale in 0u32..40) {
             let mut firsts = vec![0];
             for length in lengths {
                 firsts.push(firsts[firsts.len() - 1] + (length << scale));

@@ -1,13 +1,13 @@
-//! [`Track`]: what an access goes along; [`BlockPlace`]: where one block is.
+//! [`Track`]: the unit of sequential access; [`BlockPlace`]: the place of one block.
 
-/// A run of blocks that pass under one head one after another: a track, or, where slipped or remapped sectors interrupt
-/// it, a part of one. The parts of a track have the same cylinder and head, so that moving on to the next takes no time
-/// but that in which the sectors between them pass.
+/// A run of blocks that pass under one head one after another: a track, or a part of one if slipped or remapped
+/// sectors interrupt it. The parts of a track have the same cylinder and head, so moving to the next takes only the
+/// time in which the sectors between them pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Track {
     /// Its zone; for a g4 layout the entry of the root.
     pub zone: u32,
-    /// Its place in the order of its map, which is what the map goes on from.
+    /// Its position in the order of its map, from which the map finds the next track.
     pub ordinal: u32,
     /// Its cylinder.
     pub cylinder: u32,
@@ -15,7 +15,7 @@ pub struct Track {
     pub head: u32,
     /// Blocks on it.
     pub sectors: u32,
-    /// Sectors in a whole revolution: more than `sectors` where some are spares or this is a part.
+    /// Sectors in a whole revolution: more than `sectors` if some are spares or this is a part.
     pub per_turn: u32,
     /// The number of its first sector on the physical track.
     pub sector: u32,
@@ -37,7 +37,7 @@ impl Track {
     }
 }
 
-/// Where a block lies.
+/// The place of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockPlace {
     /// Its cylinder.
@@ -61,17 +61,17 @@ pub struct ZoneSpan {
     pub first_block: u64,
     /// Blocks in it.
     pub blocks: u64,
-    /// Sectors in a revolution; of a zone of several kinds of track those of the first.
+    /// Sectors in a revolution; for a zone with several kinds of track those of the first.
     pub per_turn: u32,
 }
 
-/// The part of `x` behind the point, 0 to 1, also for negative `x`.
+/// The fractional part of `x`, 0 to 1, also for negative `x`.
 pub(in crate::disk) fn fraction(x: f64) -> f64 {
     let f = x - (x as i64) as f64;
     if f < 0.0 { f + 1.0 } else { f }
 }
 
-/// By how many cylinders a layout may reach beyond those of its drive: published files do, by one.
+/// By how many cylinders a layout may exceed its drive: published files do so by one.
 pub(super) fn beyond(cylinders: u32) -> u32 {
     (cylinders / 100).max(1)
 }

@@ -1,8 +1,8 @@
-//! [`Zoned`]: zones of like tracks without defects.
+//! [`Zoned`]: zones of equal tracks without defects.
 //!
-//! Blocks are numbered along a track, then from track to track in the order of the [`TrackLayout`], zone after zone from
-//! the outside in (Ganger B.1.1 and B.1.2). Every track starts at an angle of its own: skews are angles, and a zone
-//! starts at an offset of its own.
+//! Blocks are numbered along a track, then from track to track in the order of the [`TrackLayout`], zone after zone
+//! from the outside in (Ganger B.1.1 and B.1.2). Every track has its own start angle: skews are angles, and each zone
+//! has an offset.
 
 use super::track::{Track, ZoneSpan, fraction};
 use std::ops::Range;
@@ -12,11 +12,12 @@ use std::ops::Range;
 pub enum TrackLayout {
     /// All tracks of a cylinder from the first head to the last, then the next cylinder.
     Cylinder,
-    /// As [`TrackLayout::Cylinder`], with the heads of every other cylinder in descending order: a move to the next
+    /// Like [`TrackLayout::Cylinder`], with the heads of every other cylinder in descending order: a move to the next
     /// cylinder keeps the head.
     Serpentine,
-    /// One head over a band of so many cylinders, the next head over the same band in the other direction, and so on:
-    /// what drives made since about 2000 do, as moving to the next track is cheaper than changing the head.
+    /// One head over a band of this many cylinders, then the next head over the same band in the other direction, and
+    /// so on. Drives made since about 2000 do this, because moving to the next track costs less than changing the
+    /// head.
     Banded(u32),
 }
 
@@ -25,27 +26,27 @@ pub enum TrackLayout {
 pub struct Zone {
     /// Its first cylinder.
     pub first_cylinder: u32,
-    /// How many cylinders it has.
+    /// The number of its cylinders.
     pub cylinders: u32,
     /// Sectors on each of its tracks.
     pub sectors_per_track: u32,
     /// The angle at which its first track starts.
     pub offset: f64,
-    /// How much later the first sector of a track comes than that of the one before, after a change of head.
+    /// How much later a track starts than the previous one after a change of head.
     pub track_skew: f64,
-    /// The same after a move to the neighbouring cylinder.
+    /// How much later it starts after a move to the neighbouring cylinder.
     pub cylinder_skew: f64,
-    /// The same after a move to the next band; [`TrackLayout::Banded`] only.
+    /// How much later it starts after a move to the next band; [`TrackLayout::Banded`] only.
     pub band_skew: f64,
 }
 
-/// See the module.
+/// The map of a list of [`Zone`]s: see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Zoned {
     heads: u32,
     layout: TrackLayout,
     zones: Vec<Zone>,
-    /// First block of each zone, and behind the last.
+    /// First block of each zone, and the end of the last.
     first_blocks: Vec<u64>,
     capacity: u64,
 }
@@ -101,7 +102,7 @@ impl Zoned {
         track.first..track.end()
     }
 
-    /// The block at a place; `None` where nothing is stored there. O(zones).
+    /// The block at a place; `None` if there is none. O(zones).
     pub(super) fn block_at(&self, cylinder: u32, head: u32, sector: u32) -> Option<u64> {
         let index =
             self.zones.iter().position(|z| (z.first_cylinder..z.first_cylinder + z.cylinders).contains(&cylinder))?;

@@ -1,4 +1,4 @@
-//! What the buffer takes, holds and gives back.
+//! What the buffer takes, holds and returns.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn writes_to_a_waiting_unit_coalesce_and_to_one_being_written_do_not() {
     let (at, unit) = b.pop().unwrap();
     assert_eq!((unit, b.is_full(at)), (5, true));
     b.write(at, NONE);
-    // A sector of it is written again: the other seven are copied from what is being written.
+    // A sector of it is written again: the other seven are copied from the entry in flight.
     assert_eq!(b.put(5, 0x01), Put::New);
     let (again, _) = b.pop().unwrap();
     assert!(b.is_full(again));
@@ -34,7 +34,7 @@ fn entries_leave_in_order_of_arrival_and_room_is_bounded() {
     assert_eq!(b.pop().unwrap().1, 9);
     assert_eq!(b.pop().unwrap().1, 8);
     assert_eq!(b.pop(), None);
-    // Only the one dropped has left.
+    // Only the dropped entry has left.
     assert_eq!((b.put(1, 0xff), b.put(2, 0xff)), (Put::New, Put::Full));
     assert_eq!(b.oldest(), 1);
 }
@@ -55,7 +55,7 @@ fn entries_put_back_keep_their_order() {
 }
 
 #[test]
-fn a_part_is_missing_until_it_is_filled() {
+fn a_partly_written_unit_is_incomplete_until_it_is_filled() {
     let mut b = WriteBuffer::new(2, 8);
     b.put(3, 0x03);
     assert_eq!(

@@ -35,7 +35,7 @@ fn the_queue_has_its_own_policy() {
             (m.queue_depth, m.queue) = (8, IoQueueConfig::with_policy(policy));
             m.buffer.segments = 9;
         });
-        // Cylinder 0 first, which keeps the arm busy while the others come.
+        // First a request on cylinder 0, which keeps the arm busy while the others arrive.
         let mut all = vec![rig.send(Op::Read, 50, 1, 0.0)];
         all.extend([1800, 400, 1000].map(|lba| rig.send(Op::Read, lba, 1, 0.1)));
         let mut ends: Vec<(f64, usize)> = all.into_iter().map(|id| (rig.end(id), id.index())).collect();
@@ -68,7 +68,7 @@ fn a_request_for_the_same_blocks_is_done_with_the_first() {
 }
 
 #[test]
-fn shortest_positioning_time_first_is_the_shortest() {
+fn shortest_positioning_time_first_is_the_fastest() {
     let mean = |policy| {
         let mut rig = Rig::new(|m| {
             (m.queue_depth, m.queue) = (8, IoQueueConfig::with_policy(policy));
@@ -91,7 +91,7 @@ fn shortest_positioning_time_first_is_the_shortest() {
         rig.now.as_millis_f64() / 392.0
     };
     let (fcfs, sstf, sptf) = (mean(IoQueuePolicy::Fcfs), mean(IoQueuePolicy::SstfLbn), mean(IoQueuePolicy::Sptf));
-    // Seeks are short here: knowing them alone is little, knowing the rotation halves the time.
+    // Seeks are short here: knowing them alone helps little, and knowing the rotation halves the time.
     assert!(sptf < 0.6 * fcfs && sptf < 0.6 * sstf, "{fcfs} {sstf} {sptf}");
 }
 
@@ -203,7 +203,7 @@ proptest! {
             steps += 1;
             prop_assert!(steps < 200_000, "no end: {} inside", inside.len());
             if let Some((kind, near, far, sectors, wait)) = next.filter(|_| inside.len() < model.queue_depth as usize) {
-                // Many continue, or come close to, the one before.
+                // Many requests continue, or come close to, the previous one.
                 let lba = if kind % 2 == 0 { (previous_end + near).saturating_sub(10 * (near % 3)) } else { far };
                 let lba = lba.min(2000 - u64::from(sectors));
                 previous_end = lba + u64::from(sectors);

@@ -3,10 +3,10 @@
 use super::*;
 
 #[test]
-fn a_read_takes_its_turn_of_the_platter_and_its_last_block() {
+fn a_read_takes_the_rotation_and_the_transfer_of_its_last_block() {
     // Sector 50 passes at 5 ms, the tenth has passed at 6 ms.
     assert_ms!(Rig::new(|_| {}).read(50, 10, 0.0), 6.0);
-    // A bus that is faster than the medium: one block behind the last sector, connected or not.
+    // A bus faster than the medium: one block behind the last sector, connected or not.
     for hold in [false, true] {
         let mut rig = Rig::new(|m| {
             blocks_cost(m, 0.05);
@@ -14,18 +14,18 @@ fn a_read_takes_its_turn_of_the_platter_and_its_last_block() {
         });
         assert_ms!(rig.read(50, 10, 0.0), 6.05);
     }
-    // A slower one: from the first sector on.
+    // A slower bus: from the first sector on.
     assert_ms!(Rig::new(|m| blocks_cost(m, 0.2)).read(50, 10, 0.0), 5.1 + 2.0);
 }
 
 #[test]
-fn the_high_water_mark_says_when_to_come_back() {
+fn the_high_water_mark_decides_when_a_read_reconnects() {
     let mut rig = Rig::new(|m| {
         blocks_cost(m, 0.05);
         m.buffer.high_water = 1.0;
     });
     assert_ms!(rig.read(50, 10, 0.0), 6.0 + 0.5);
-    // Of the segment: but no more than is asked for.
+    // The mark is a fraction of the segment, but no more blocks than requested.
     let mut rig = Rig::new(|m| {
         blocks_cost(m, 0.05);
         (m.buffer.high_water, m.buffer.water_by_request) = (0.5, false);
@@ -34,7 +34,7 @@ fn the_high_water_mark_says_when_to_come_back() {
 }
 
 #[test]
-fn overheads_of_a_miss_run_beside_the_arm_those_of_coming_back_behind_it() {
+fn miss_overheads_overlap_the_access_and_reconnection_overheads_follow_it() {
     let overheads = |m: &mut DriveModel| {
         blocks_cost(m, 0.05);
         m.buffer.high_water = 1.0;
@@ -51,7 +51,7 @@ fn overheads_of_a_miss_run_beside_the_arm_those_of_coming_back_behind_it() {
         m.overheads.per_request = 4.9 * MS;
     });
     assert_ms!(rig.read(50, 10, 0.0), 16.0 + 1.25);
-    // Leaving the bus takes longer than the access.
+    // Disconnecting takes longer than the access.
     let mut rig = Rig::new(|m| {
         overheads(m);
         m.overheads.read_disconnect = After::either(7.0 * MS);
@@ -68,14 +68,14 @@ fn a_hit_costs_its_overhead_and_its_blocks() {
     });
     assert_ms!(rig.read(50, 10, 0.0), 6.05 + 0.1);
     assert_ms!(rig.read(52, 4, 20.0), 20.8 + 0.2);
-    // Without a cache it is read again.
+    // Without a cache the blocks are read again.
     let mut rig = Rig::new(|m| m.buffer.caching = false);
     rig.read(50, 10, 0.0);
     assert_ms!(rig.read(52, 4, 20.0), 25.6);
 }
 
 #[test]
-fn read_ahead_goes_as_far_as_it_is_told() {
+fn read_ahead_ends_where_its_rule_says() {
     let hits = |change: &dyn Fn(&mut ReadModel), lba: u64, then: u64| {
         let mut rig = Rig::new(|m| change(&mut m.read));
         rig.read(lba, 10, 0.0);
@@ -94,7 +94,7 @@ fn read_ahead_goes_as_far_as_it_is_told() {
     let adaptive = ahead(ReadAheadRule::Adaptive, 0);
     assert!(hits(&adaptive, 80, 99) && !hits(&adaptive, 80, 100));
     assert!(hits(&adaptive, 95, 299) && !hits(&adaptive, 95, 300));
-    // Without a maximum, what a segment (256 blocks) leaves.
+    // Without a maximum, the rest of a segment (256 blocks).
     assert!(hits(&ahead(ReadAheadRule::Segment, 0), 0, 255) && !hits(&ahead(ReadAheadRule::Segment, 0), 0, 256));
     let overwrite = |read: &mut ReadModel| {
         (read.ahead, read.keep) = (ReadAheadRule::Segment, KeepRequested::Overwrite);
@@ -103,13 +103,13 @@ fn read_ahead_goes_as_far_as_it_is_told() {
 }
 
 #[test]
-fn a_partial_hit_waits_for_the_rest_of_it() {
+fn a_partial_hit_waits_for_its_missing_blocks() {
     let ahead = |m: &mut DriveModel| (m.read.ahead, m.read.max_ahead) = (ReadAheadRule::Segment, 40);
     // Read-ahead is at block 20 at 2 ms: blocks 15 to 29 have all passed at 3 ms.
     let mut rig = Rig::new(ahead);
     assert_ms!(rig.read(0, 10, 0.0), 1.0);
     assert_ms!(rig.read(15, 15, 2.0), 3.0);
-    // The block under the head is no hit, unless it is allowed to be one: the arm begins anew.
+    // The block under the head is a hit only if the model allows it; otherwise the arm starts a new access.
     let mut rig = Rig::new(ahead);
     rig.read(0, 10, 0.0);
     assert_ms!(rig.read(20, 5, 2.05), 12.5);
@@ -122,21 +122,22 @@ fn a_partial_hit_waits_for_the_rest_of_it() {
 }
 
 #[test]
-fn breaking_off_read_ahead_waits_for_the_sector_or_not() {
+fn breaking_off_read_ahead_waits_for_the_sector_unless_it_may_stop_within() {
     let ends = |stop_in_sector| {
         let mut rig = Rig::new(|m| {
             (m.read.ahead, m.read.max_ahead, m.read.stop_in_sector) = (ReadAheadRule::Segment, 90, stop_in_sector);
         });
         rig.read(0, 10, 0.0);
-        // In sector 25, 3 ms before the seek would have to begin for sector 70 of cylinder 1 (4 turned on: 0.2 later).
+        // In sector 25, 3 ms before the seek would have to begin for sector 70 of cylinder 1 (4 turned on: 0.2
+        // later).
         let id = rig.send(Op::Read, 200, 1, 2.55);
         rig.end(id)
     };
     // Track 2 starts at 0.3 turns: 3 ms, 13 ms. From 2.55 or 2.6 the arm needs 2 ms, so both catch 13 ms.
     assert_ms!(ends(true), 13.1);
     assert_ms!(ends(false), 13.1);
-    // At the edge the rest of a sector costs the turn. At 9.83 sector 98 passes, until 9.9. A seek takes 2.05; sector 79
-    // of track 3, which starts at 0.4 turns, passes at 11.9 and 21.9.
+    // At the edge, waiting for the rest of a sector costs a turn. At 9.83 sector 98 passes, until 9.9. A seek takes
+    // 2.05; sector 79 of track 3, which starts at 0.4 turns, passes at 11.9 and 21.9.
     let edge = |stop_in_sector| {
         let mut rig = Rig::new(|m| {
             (m.read.ahead, m.read.max_ahead, m.read.stop_in_sector) = (ReadAheadRule::Segment, 90, stop_in_sector);
@@ -170,7 +171,7 @@ fn zero_latency_takes_a_track_in_one_turn() {
     };
     assert_ms!(whole(false), 20.0);
     assert_ms!(whole(true), 14.1);
-    // Landing behind what is wanted is waiting for it.
+    // After a landing behind the last requested block, the drive waits for the first.
     let mut rig = Rig::new(|m| m.read.immediate = true);
     assert_ms!(rig.read(10, 10, 5.0), 12.0);
 }
@@ -179,7 +180,7 @@ fn zero_latency_takes_a_track_in_one_turn() {
 fn free_blocks_are_kept_when_they_pass_before_the_first_one() {
     let hit = |free_blocks| {
         let mut rig = Rig::new(|m| m.read.free_blocks = free_blocks);
-        // The arm is there at 6 ms, sector 50 has passed: sectors 0 to 49 pass before it comes again.
+        // The arm arrives at 6 ms, after sector 50 has passed: sectors 0 to 49 pass before it comes again.
         assert_ms!(rig.read(50, 10, 6.0), 16.0);
         rig.read(20, 5, 30.0) < 30.001
     };
@@ -195,14 +196,14 @@ fn a_request_larger_than_the_segment_waits_for_room() {
         });
         rig.read(0, 60, 0.0)
     };
-    // The bus is ten times slower than the medium: after the first sector it never waits, for those that found no room
-    // come round again before it wants them.
+    // The bus is ten times slower than the medium. After the first sector it never waits: sectors that found no room
+    // come round again before the bus needs them.
     assert_ms!(ends(true), 60.1);
     assert_ms!(ends(false), 60.1);
 }
 
 #[test]
-fn the_breakdown_tells_what_the_firmware_took() {
+fn the_breakdown_includes_the_firmware_overheads() {
     let mut rig = Rig::new(|m| {
         let o = &mut m.overheads;
         (o.per_request, o.read_miss, o.read_completion) = (0.1 * MS, After::either(0.3 * MS), 0.2 * MS);
@@ -219,7 +220,7 @@ fn the_breakdown_tells_what_the_firmware_took() {
         assert_eq!(completion.id, id);
         completion.service
     };
-    // A miss: command, until it is off the bus, back on it, and the completion.
+    // A miss: the command, the disconnection, the reconnection, and the completion.
     let miss = service(50);
     assert_ms!(miss.overhead.as_millis_f64(), 0.1 + 0.3 + 0.05 + 0.07 + 0.04 + 0.2);
     let hit = service(50);

@@ -1,4 +1,4 @@
-//! Writes, fast and slow.
+//! Writes with and without fast completion.
 
 use super::*;
 
@@ -11,14 +11,14 @@ fn a_slow_write_ends_with_its_last_sector() {
     };
     // Data from 0.4 ms on; sectors 50 to 59 pass from 5 to 6 ms.
     assert_ms!(Rig::new(overheads).write(50, 10, 0.0), 6.25);
-    // Coming back to say so.
+    // The drive reconnects to report completion.
     let mut rig = Rig::new(|m| {
         overheads(m);
         (m.overheads.first_reselect, m.overheads.write_disconnect) = (0.5 * MS, 0.3 * MS);
         m.overheads.data_preparation = 0.1 * MS;
     });
     assert_ms!(rig.write(50, 10, 0.0), 6.75);
-    // Staying to say so.
+    // The drive stays on the bus to report completion.
     let mut rig = Rig::new(|m| {
         overheads(m);
         m.overheads.first_reselect = 0.5 * MS;
@@ -38,7 +38,7 @@ fn a_sector_is_written_when_its_data_are_there_before_it_passes() {
 }
 
 #[test]
-fn the_minimum_seek_delay_counts_for_what_does_not_continue_a_write() {
+fn the_minimum_seek_delay_applies_to_writes_that_do_not_continue_another() {
     let mut rig = Rig::new(|m| m.write.min_seek_delay = 5.5 * MS);
     assert_ms!(rig.write(50, 10, 0.0), 16.0);
 }
@@ -60,7 +60,7 @@ fn a_fast_write_is_done_when_it_is_in_the_buffer() {
     let mut rig = Rig::new(fast);
     rig.write(50, 10, 0.0);
     assert_ms!(rig.read(20, 1, 1.0), 12.1 + 0.05);
-    // What was written is read back from the buffer, unless it must not be.
+    // Written blocks are read back from the buffer, unless that is not allowed.
     let mut rig = Rig::new(fast);
     rig.write(50, 10, 0.0);
     assert_ms!(rig.read(52, 2, 8.0), 8.1);
@@ -73,7 +73,7 @@ fn a_fast_write_is_done_when_it_is_in_the_buffer() {
 }
 
 #[test]
-fn only_a_write_that_goes_on_has_the_overhead_after_a_write() {
+fn only_a_write_that_continues_another_has_the_overhead_after_a_write() {
     let ends = |sequential_overhead, first| {
         let mut rig = Rig::new(|m| {
             m.write.fast = FastWrite::Always;
@@ -115,7 +115,7 @@ fn zero_latency_writes_a_track_in_one_turn() {
 }
 
 #[test]
-fn a_write_after_a_write_leaves_the_bus_before_its_data_come() {
+fn a_write_after_a_write_disconnects_before_its_data_come() {
     let extra = ExtraDisconnect {
         command: 0.6 * MS,
         disconnect: 0.1 * MS,
@@ -134,12 +134,13 @@ fn a_write_after_a_write_leaves_the_bus_before_its_data_come() {
         rig.write(50, 10, 0.0);
         // Elsewhere on the same track: from 20.0 on.
         let at = rig.write(22, 5, 20.0);
-        // What continues it does not leave.
+        // A write that continues it does not disconnect.
         (at, rig.write(27, 1, at + 1.0) - at)
     };
-    // Sector 22 passes at 22.2 ms; there since 20 + 0.5. Then back on the bus.
+    // Sector 22 passes at 22.2 ms; its data arrived by 20 + 0.5. Then the drive reconnects.
     assert_ms!(ends(None).0, 22.7 + 0.1);
-    // Data only from 20.7 + 1.0 + 0.1 on, five blocks until 22.3: too late for the sector, and back a second time.
+    // Data only from 20.7 + 1.0 + 0.1 on, five blocks until 22.3: too late for the sector, so a second reconnection
+    // follows.
     assert_ms!(ends(Some(extra)).0, 32.7 + 0.7);
 }
 
@@ -153,7 +154,7 @@ fn room_for_a_large_write_is_made_by_the_medium() {
         });
         rig.write(50, 45, 0.0)
     };
-    // All in one pass, if room is found in time.
+    // All in one pass, if there is room in time.
     assert_ms!(ends(true), 9.5);
     assert!(ends(false) >= 9.5);
 }

@@ -1,4 +1,4 @@
-//! [`BlockSet`]: one bit a block of every line.
+//! [`BlockSet`]: a bit for each block of every line.
 
 use std::ops::Range;
 

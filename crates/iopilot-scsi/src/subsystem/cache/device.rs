@@ -9,13 +9,13 @@ use iopilot_block::{Nanos, Op};
 pub struct CacheDeviceModel {
     /// How many of the first blocks of the cached device are cached.
     pub size: u64,
-    /// Larger requests are cut up before they come here; zero for no limit.
+    /// Larger requests are split before they come here; zero for no limit.
     pub max_request: u32,
-    /// Whether what is written to the cache device is written to the cached one as well.
+    /// Whether writes to the cache device also go to the cached device.
     pub write_scheme: WriteScheme,
     /// Dirty data are copied back when the cached device has been idle for this long.
     pub idle_delay: Option<Nanos>,
-    /// The device that caches.
+    /// The device that serves as the cache.
     pub cache: usize,
     /// The device that is cached.
     pub cached: usize,
@@ -23,17 +23,17 @@ pub struct CacheDeviceModel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AccessReason {
-    /// Reads a host's data.
+    /// Reads data for the host.
     Read(u32),
-    /// Copies what was read to the cache device.
+    /// Copies the data of a read to the cache device.
     Populate,
-    /// Writes a host's data; the word says whether it goes to the cache device.
+    /// Writes data of the host; the flag says whether it goes to the cache device.
     Write(u32, bool),
-    /// Copies what was written to the cached device.
+    /// Copies the data of a write to the cached device.
     Through,
-    /// Copying back: reading.
+    /// The read of a copy-back.
     BackRead,
-    /// Copying back: writing.
+    /// The write of a copy-back.
     BackWrite,
 }
 
@@ -42,7 +42,7 @@ struct IssuedAccess {
     reason: AccessReason,
     lba: u64,
     sectors: u32,
-    /// A host wrote some of these blocks after this access had begun: what it carries is out of date.
+    /// The host wrote some of these blocks after this access began: its data are out of date.
     stale: bool,
 }
 
@@ -117,7 +117,7 @@ impl CacheDevice {
         if inside {
             self.report.write_hits += 1;
         } else {
-            // What the cache device holds of it is no longer true.
+            // The cache device's copy of these blocks is out of date.
             self.valid.remove(host.lba, end);
             self.dirty.remove(host.lba, end);
         }
@@ -176,7 +176,7 @@ impl CacheDevice {
         }
     }
 
-    /// A host writes these blocks: what other accesses carry of them is out of date.
+    /// The host writes these blocks: the data of other accesses to them become out of date.
     fn overtake(&mut self, from: u64, to: u64) {
         for access in self.accesses.iter_mut().flatten() {
             let writes = matches!(access.reason, AccessReason::Write(..));
@@ -184,13 +184,13 @@ impl CacheDevice {
         }
     }
 
-    /// Both devices have nothing to do: copies the first dirty run back.
+    /// Both devices are idle: copies the first dirty run back.
     pub(in crate::subsystem) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         if device != self.model.cached || self.copying_back {
             return;
         }
         let Some((from, to)) = self.dirty.first() else { return };
-        // A whole run at once: the largest request is that of a host (DiskSim 4.0).
+        // A whole run at once: only requests of the host have a maximum size (DiskSim 4.0).
         let sectors = (to - from).min(u64::from(u32::MAX)) as u32;
         self.copying_back = true;
         self.access(AccessReason::BackRead, self.model.cache, from, sectors, Op::Read, out);

@@ -1,4 +1,4 @@
-//! Bringing data into a memory cache.
+//! Filling lines of a memory cache.
 
 use crate::subsystem::cache::lines::{CacheLines, Granule};
 use crate::subsystem::cache::memory::{AccessReason, CacheOperation, IssuedAccess, MemoryCache, OperationStage};
@@ -6,7 +6,7 @@ use crate::subsystem::cache::{CacheAction, Prefetch};
 use iopilot_block::Op;
 
 impl MemoryCache {
-    /// Begins the access that brings in `from..to`, and what is to come with it.
+    /// Begins the access that fills `from..to`, with its prefetch.
     pub(super) fn fill(&mut self, number: u32, mut from: u64, mut to: u64, out: &mut Vec<CacheAction>) {
         let Some(mut operation) = self.operations[number as usize].take() else { return };
         let device = operation.host.device;
@@ -21,7 +21,7 @@ impl MemoryCache {
         self.access(AccessReason::Fill(number), device, from, to - from, Op::Read, Vec::new(), out);
     }
 
-    /// Widens a fill to the ends of its lines, as far as blocks are missing and nobody has them locked.
+    /// Extends a fill to the ends of its lines, as far as blocks are missing and not locked.
     fn extend(&mut self, operation: &mut CacheOperation, prefetch: Prefetch, mut from: u64, mut to: u64) -> (u64, u64) {
         let device = operation.host.device;
         let size = self.model.line_size();
@@ -80,7 +80,7 @@ impl MemoryCache {
             operation.stage = OperationStage::Transferring;
             out.push(CacheAction::Transfer(number));
         } else {
-            // Ahead of those that were woken: it holds its locks.
+            // It goes before the operations that were woken, because it holds its locks.
             self.runnable.push_front(number);
         }
     }

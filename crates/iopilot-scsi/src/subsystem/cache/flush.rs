@@ -1,12 +1,12 @@
-//! Writing dirty data out of a memory cache.
+//! Write-back of dirty data from a memory cache.
 
 use crate::subsystem::cache::memory::{AccessReason, MemoryCache};
 use crate::subsystem::cache::{CacheAction, lines::Granule};
 use iopilot_block::Op;
 
 impl MemoryCache {
-    /// Writes out what is dirty in the next of the parts of the lines, and nobody writes to. After as many calls as there are parts
-    /// all have been looked through.
+    /// Writes back the dirty data in the next part of the lines, except blocks locked by writers. After as many calls
+    /// as there are parts, all lines have been checked.
     pub(in crate::subsystem) fn flush_part(&mut self, out: &mut Vec<CacheAction>) {
         let (lines, parts) = (self.lines.len() as u64, u64::from(self.model().flush_wakeups.max(1)));
         let first = |part: u64| (lines * part / parts) as u32;
@@ -24,12 +24,12 @@ impl MemoryCache {
         self.run(out);
     }
 
-    /// Whether anything is dirty. O(lines).
+    /// Whether any line is dirty. O(lines).
     pub(in crate::subsystem) fn is_dirty(&self) -> bool {
         (0..self.lines.len()).any(|line| self.lines.dirty.any(line))
     }
 
-    /// Writes out one run of `device`, the first in the order in which lines make room.
+    /// Writes back one dirty run of `device`, the first in victim order.
     pub(in crate::subsystem) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         let mut candidates = std::mem::take(&mut self.candidates);
         self.lines.candidates(&mut candidates);
@@ -45,24 +45,25 @@ impl MemoryCache {
         self.run(out);
     }
 
-    /// Writes out the dirty runs of `line`, those at its ends with what adjoins them in the lines beside it; how many
-    /// accesses that takes. Valid blocks between dirty ones are written too. For idleness one run is enough.
+    /// Writes back the dirty runs of `line` and returns the number of accesses. Runs at its ends are joined with
+    /// dirty runs in the adjoining lines. Valid blocks between dirty ones are written too. An idle write-back stops
+    /// after one run.
     pub(super) fn write_back_line(&mut self, line: u32, reason: AccessReason, out: &mut Vec<CacheAction>) -> u32 {
         let (device, first) = self.lines.place(line);
         let size = self.model().line_size();
         let mut accesses = 0;
         let mut run: Option<(u64, u64)> = None;
-        // Only a run that begins with the line's first dirty block is joined with the lines before.
+        // Only the line's first run is joined with runs in adjoining lines.
         let mut joins = true;
         for block in first..=first + size {
-            let state = if block < first + size { self.state(line, block) } else { ChipState::Closed };
+            let state = if block < first + size { self.state(line, block) } else { CachedBlockState::Closed };
             match state {
-                ChipState::Dirty => {
+                CachedBlockState::Dirty => {
                     self.clean(line, block);
                     run = Some((run.map_or(block, |(from, _)| from), block + 1));
                 }
-                ChipState::Clean => {}
-                ChipState::Closed => {
+                CachedBlockState::Clean => {}
+                CachedBlockState::Closed => {
                     let Some((mut from, mut to)) = run.take() else { continue };
                     if joins {
                         let start = from;
@@ -83,14 +84,14 @@ impl MemoryCache {
         accesses
     }
 
-    fn state(&self, line: u32, block: u64) -> ChipState {
+    fn state(&self, line: u32, block: u64) -> CachedBlockState {
         let inside = (block - self.lines.place(line).1) as usize;
         if self.lines.exclusively_locked(line, block) || !self.lines.valid.get(line as usize, inside) {
-            ChipState::Closed
+            CachedBlockState::Closed
         } else if self.lines.dirty.get(line as usize, inside) {
-            ChipState::Dirty
+            CachedBlockState::Dirty
         } else {
-            ChipState::Clean
+            CachedBlockState::Clean
         }
     }
 
@@ -99,7 +100,7 @@ impl MemoryCache {
         self.lines.dirty.set(line as usize, inside..inside + 1, false);
     }
 
-    /// Where a run that begins at `from` begins if dirty blocks in the lines before are joined to it.
+    /// The start of a run from `from`, extended by dirty blocks in the lines before.
     fn cluster_down(&mut self, device: usize, mut from: u64) -> u64 {
         let (size, mut lines) = (self.model().line_size(), 1);
         while lines < u64::from(self.model().flush_cluster) && from % size == 0 && from > 0 {
@@ -108,12 +109,12 @@ impl MemoryCache {
             let joined = from;
             for block in (joined - size..joined).rev() {
                 match self.state(line, block) {
-                    ChipState::Dirty => {
+                    CachedBlockState::Dirty => {
                         self.clean(line, block);
                         from = block;
                     }
-                    ChipState::Clean => {}
-                    ChipState::Closed => break,
+                    CachedBlockState::Clean => {}
+                    CachedBlockState::Closed => break,
                 }
             }
             if from == joined {
@@ -123,7 +124,7 @@ impl MemoryCache {
         from
     }
 
-    /// Where a run that ends before `to` ends if dirty blocks in the lines behind are joined to it.
+    /// The end of a run before `to`, extended by dirty blocks in the lines behind.
     fn cluster_up(&mut self, device: usize, mut to: u64, mut lines: u64) -> u64 {
         let size = self.model().line_size();
         while lines < u64::from(self.model().flush_cluster) && to % size == 0 {
@@ -132,12 +133,12 @@ impl MemoryCache {
             let joined = to;
             for block in joined..joined + size {
                 match self.state(line, block) {
-                    ChipState::Dirty => {
+                    CachedBlockState::Dirty => {
                         self.clean(line, block);
                         to = block + 1;
                     }
-                    ChipState::Clean => {}
-                    ChipState::Closed => break,
+                    CachedBlockState::Clean => {}
+                    CachedBlockState::Closed => break,
                 }
             }
             if to == joined {
@@ -147,7 +148,7 @@ impl MemoryCache {
         to
     }
 
-    /// Writes `from..to` out, which stays readable meanwhile.
+    /// Writes back `from..to`, which stays readable meanwhile.
     fn write_back(&mut self, device: usize, from: u64, to: u64, reason: AccessReason, out: &mut Vec<CacheAction>) {
         let step = u64::from(self.model().lock_granularity);
         let mut locks: Vec<Granule> = Vec::new();
@@ -165,9 +166,9 @@ impl MemoryCache {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChipState {
+enum CachedBlockState {
     Dirty,
     Clean,
-    /// Not valid, or somebody writes to it: a run ends here.
+    /// Not valid, or locked by a writer: a run ends here.
     Closed,
 }

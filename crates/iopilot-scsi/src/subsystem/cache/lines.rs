@@ -1,4 +1,4 @@
-//! [`CacheLines`]: the lines of a memory cache, the order in which they make room, and their locks.
+//! [`CacheLines`]: the lines of a memory cache, their victim order, and their locks.
 
 use crate::subsystem::cache::blocks::BlockSet;
 use crate::subsystem::cache::{MemoryCacheModel, ReplacementPolicy};
@@ -106,7 +106,7 @@ impl CacheLines {
         (line.device, line.start)
     }
 
-    /// Makes a free line the one of `block`: nothing of it valid, and in no list before it is used.
+    /// Takes a free line for `block`. None of its blocks is valid, and it is in no list until its first use.
     pub(super) fn allocate(&mut self, device: usize, block: u64) -> Option<u32> {
         let line = self.free.pop()?;
         let start = block - block % self.size;
@@ -117,7 +117,7 @@ impl CacheLines {
         Some(line)
     }
 
-    /// Gives `line` back.
+    /// Frees `line`.
     pub(super) fn evict(&mut self, line: u32) {
         self.unlink(line);
         let Line { device, start, .. } = self.lines[line as usize];
@@ -126,7 +126,7 @@ impl CacheLines {
         self.free.push(line);
     }
 
-    /// `line` was used: it enters the order, or moves in it.
+    /// Records a use of `line`: it enters the order, or moves in it.
     pub(super) fn touch(&mut self, line: u32) {
         let segment = self.lines[line as usize].segment;
         if segment == NONE {
@@ -146,7 +146,7 @@ impl CacheLines {
         }
     }
 
-    /// The lines in the order in which they should make room.
+    /// Collects the lines in victim order.
     pub(super) fn candidates(&mut self, into: &mut Vec<u32>) {
         into.clear();
         for segment in &self.segments {
@@ -165,7 +165,7 @@ impl CacheLines {
         }
     }
 
-    /// The line that makes room first, without a look at the rest where that can be told. O(1).
+    /// The first line in victim order, if that is known without a look at the others. O(1).
     pub(super) fn first_candidate(&self) -> Option<u32> {
         match self.policy {
             ReplacementPolicy::Fifo | ReplacementPolicy::SegmentedLru => {
@@ -188,7 +188,7 @@ impl CacheLines {
         }
     }
 
-    /// Which granule of `line` holds `block` of the device.
+    /// The number of the granule of `line` that holds `block` of the device.
     pub(super) fn granule(&self, line: u32, block: u64) -> u32 {
         ((block - self.lines[line as usize].start) / self.granule) as u32
     }
@@ -197,18 +197,18 @@ impl CacheLines {
         &mut self.locks[line as usize * self.granules + granule as usize]
     }
 
-    /// Whether anything of `line` is locked.
+    /// Whether any granule of `line` is locked.
     pub(super) fn locked(&self, line: u32) -> bool {
         let from = line as usize * self.granules;
         self.locks[from..from + self.granules].iter().any(|lock| lock.writer || lock.readers > 0)
     }
 
-    /// Whether somebody has the granule of `block` for himself.
+    /// Whether the granule of `block` is locked exclusively.
     pub(super) fn exclusively_locked(&self, line: u32, block: u64) -> bool {
         self.locks[line as usize * self.granules + self.granule(line, block) as usize].writer
     }
 
-    /// Locks a granule; `None` where it is taken. Nobody is kept waiting: see [`CacheLines::wait`].
+    /// Locks a granule; `None` if it is taken. The caller waits with [`CacheLines::wait`].
     pub(super) fn try_lock(&mut self, line: u32, number: u32, exclusive: bool) -> Option<Granule> {
         let exclusive = exclusive || !self.shared;
         let lock = self.lock(line, number);
@@ -223,12 +223,12 @@ impl CacheLines {
         Some(Granule { line, number, exclusive })
     }
 
-    /// `operation` is to be woken when the granule is unlocked.
+    /// Has `operation` woken when the granule is unlocked.
     pub(super) fn wait(&mut self, line: u32, number: u32, operation: u32) {
         self.lock(line, number).waiters.push_back(operation);
     }
 
-    /// Unlocks; the operations that wait for it are appended to `woken`.
+    /// Unlocks a granule; appends the operations that waited for it to `woken`.
     pub(super) fn unlock(&mut self, granule: Granule, woken: &mut VecDeque<u32>) {
         let lock = self.lock(granule.line, granule.number);
         if granule.exclusive {
@@ -241,7 +241,7 @@ impl CacheLines {
         }
     }
 
-    /// Turns an exclusive lock into a shared one, where such exist.
+    /// Turns an exclusive lock into a shared one, if the cache has shared locks.
     pub(super) fn downgrade(&mut self, granule: Granule, woken: &mut VecDeque<u32>) -> Granule {
         if !granule.exclusive || !self.shared {
             return granule;

@@ -1,14 +1,14 @@
-//! How an operation locks the blocks it needs in a memory cache, and finds those that are missing.
+//! How an operation locks the blocks it needs in a memory cache, and finds the missing ones.
 
 use crate::subsystem::cache::memory::{AccessReason, CacheOperation, MemoryCache};
 use crate::subsystem::cache::{AllocationPolicy, CacheAction};
 use iopilot_block::Op;
 
-/// What locking came to.
+/// The outcome of locking.
 enum Outcome {
-    /// All is locked and valid.
+    /// All blocks are locked and valid.
     Complete,
-    /// The operation waits for something.
+    /// The operation waits for a lock, a line or a write-back.
     Waits,
     /// These blocks have to be read.
     Missing(u64, u64),
@@ -17,14 +17,14 @@ enum Outcome {
 enum Victim {
     /// A line is free now.
     Evicted,
-    /// So many write-backs have to end first.
+    /// This many write-backs have to end first.
     WrittenBack(u32),
-    /// All are locked.
+    /// All lines are locked.
     None,
 }
 
 impl MemoryCache {
-    /// Locks what the operation needs, and begins the fill that it needs next; whether it needs nothing more.
+    /// Locks the blocks of an operation and begins its next fill. Returns whether all is locked and valid.
     pub(super) fn prepare(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
         let Some(mut operation) = self.operations[number as usize].take() else { return false };
         let outcome = self.lock_and_find_missing(&mut operation, out);
@@ -43,7 +43,7 @@ impl MemoryCache {
         let (size, step) = (self.model.line_size(), u64::from(self.model.lock_granularity));
         let write = operation.host.op != Op::Read;
         let (lba, data_end) = (operation.host.lba, operation.host.lba + u64::from(operation.host.sectors));
-        // Of a write, only the rest of its first and last bit's blocks has to be read.
+        // A write needs a read only for the rest of its first and last bit's blocks.
         let needed = |block: u64| !write || block < lba || block >= data_end;
         let mut run: Option<(u64, u64)> = None;
         let mut at = operation.start;
@@ -103,7 +103,7 @@ impl MemoryCache {
         self.model.max_gather == 0 || to / line - from / line <= u64::from(self.model.max_gather)
     }
 
-    /// The line of `block`, allocated where there is none; `None` where the operation has to wait for it.
+    /// The line of `block`, allocated if there is none; `None` if the operation has to wait for it.
     fn line(&mut self, operation: &mut CacheOperation, block: u64, out: &mut Vec<CacheAction>) -> Option<u32> {
         let device = operation.host.device;
         if let Some(line) = self.lines.find(device, block) {

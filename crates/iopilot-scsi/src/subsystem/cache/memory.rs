@@ -1,8 +1,8 @@
-//! [`MemoryCache`]: a controller's cache in memory, of lines with valid and dirty bits and locks.
+//! [`MemoryCache`]: a controller's cache in memory: lines with valid bits, dirty bits and locks.
 //!
-//! An operation locks the blocks it needs in rising order, allocating lines on its way; where it must wait it keeps
+//! An operation locks the blocks it needs in rising order, and allocates lines on its way. If it must wait, it keeps
 //! what it has and is continued later. Operations are admitted only while the lines of all of them together fit the
-//! cache: so one that waits for a line waits for write-backs or for operations that can finish.
+//! cache. So an operation that waits for a line waits for write-backs or for operations that can finish.
 
 use crate::subsystem::cache::lines::{CacheLines, Granule};
 use crate::subsystem::cache::{
@@ -11,16 +11,16 @@ use crate::subsystem::cache::{
 use iopilot_block::Op;
 use std::collections::VecDeque;
 
-/// Where an operation is.
+/// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationStage {
-    /// Waits until the lines of those before it leave room.
+    /// It waits until admitted operations leave enough lines.
     Admission,
-    /// Locks and fills.
+    /// It locks and fills.
     Preparing,
     /// Its data move between host and cache.
     Transferring,
-    /// A fill or a store is under way.
+    /// A fill or a store is in progress.
     Accessing,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct CacheOperation {
     /// First block and end, widened to whole bits.
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Lock of each granule from `start` on, as far as it has come.
+    /// The locks of its granules from `start` on, as far as it has come.
     pub(super) held: Vec<Granule>,
-    /// Locks of blocks that a fill takes beyond those.
+    /// The locks of blocks that a fill adds to those.
     pub(super) extra: Vec<Granule>,
-    /// Write-backs it waits for.
+    /// The number of write-backs it waits for.
     pub(super) write_backs: u32,
     pub(super) missed: bool,
-    /// How far a write has been stored.
+    /// The end of the part of a write that has been stored.
     stored: u64,
     replied: bool,
 }
@@ -46,15 +46,15 @@ pub(super) struct CacheOperation {
 /// Why an access was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessReason {
-    /// To bring data in for an operation.
+    /// To fill lines for an operation.
     Fill(u32),
     /// To store an operation's data.
     Store(u32),
     /// To make room for an operation, which waits for it.
     Room(u32),
-    /// Nobody waits for it.
+    /// Background write-back; no operation waits for it.
     Background,
-    /// A device was idle.
+    /// Write-back while the device is idle.
     Idle,
 }
 
@@ -77,22 +77,22 @@ pub(in crate::subsystem) struct MemoryCache {
     free_accesses: Vec<u32>,
     /// Operations before admission, in order.
     admission: VecDeque<u32>,
-    /// Lines that admitted operations may need.
+    /// Lines that the admitted operations may need.
     reserved: u64,
     /// Operations that wait for any line to become free.
     pub(super) line_waiters: VecDeque<u32>,
     /// Operations to be continued.
     pub(super) runnable: VecDeque<u32>,
-    /// Vectors to use again.
+    /// Vectors to reuse.
     spare: Vec<(Vec<Granule>, Vec<Granule>)>,
     pub(super) candidates: Vec<u32>,
-    /// The part of the lines that is looked through next for dirty data.
+    /// The part of the lines that is checked next for dirty data.
     pub(super) flush_part: u32,
     pub(super) report: ControllerCacheReport,
 }
 
 impl MemoryCache {
-    /// An empty cache; the model has no [`MemoryCacheModel::fault`].
+    /// An empty cache; the model must have no [`MemoryCacheModel::fault`].
     pub(in crate::subsystem) fn new(model: MemoryCacheModel) -> Self {
         Self {
             lines: CacheLines::new(&model),
@@ -150,7 +150,7 @@ impl MemoryCache {
         self.run(out);
     }
 
-    /// The data of `operation` have moved.
+    /// The data of operation `number` have moved.
     pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(operation) = self.operations[number as usize].as_mut() else { return };
         let write = operation.host.op != Op::Read;
@@ -185,7 +185,7 @@ impl MemoryCache {
         self.run(out);
     }
 
-    /// An access has ended.
+    /// The access `number` has ended.
     pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(access) = self.accesses[number as usize].take() else { return };
         self.free_accesses.push(number);
@@ -209,7 +209,7 @@ impl MemoryCache {
         self.run(out);
     }
 
-    /// Continues whatever can be.
+    /// Continues all operations that can proceed.
     pub(super) fn run(&mut self, out: &mut Vec<CacheAction>) {
         loop {
             while let Some(&number) = self.admission.front() {
@@ -219,7 +219,7 @@ impl MemoryCache {
                 self.admission.pop_front();
                 self.runnable.push_back(number);
             }
-            // Those that waited for a line look again whenever something else has moved.
+            // Operations that wait for a line retry whenever another operation has made progress.
             self.runnable.append(&mut self.line_waiters);
             let Some(number) = self.runnable.pop_front() else { return };
             let mut moved = self.proceed(number, out);
@@ -245,7 +245,7 @@ impl MemoryCache {
         true
     }
 
-    /// Continues an operation; whether it got any further.
+    /// Continues an operation; returns whether it made progress.
     fn proceed(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
         let Some(operation) = self.operations[number as usize].as_ref() else { return false };
         if operation.stage != OperationStage::Preparing || operation.write_backs > 0 {
@@ -278,7 +278,7 @@ impl MemoryCache {
         true
     }
 
-    /// Without a cache, data only pass.
+    /// Without a cache, data are only passed on.
     fn pass_through(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
         let Some(operation) = self.operations[number as usize].as_mut() else { return false };
         if operation.host.op == Op::Read && !operation.missed {
@@ -295,7 +295,7 @@ impl MemoryCache {
         true
     }
 
-    /// Sends the next part of a write to the device, or ends it.
+    /// Sends the next part of a write to the device, or finishes it.
     fn store(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(operation) = self.operations[number as usize].as_mut() else { return };
         let size = self.model.line_size();
@@ -318,7 +318,7 @@ impl MemoryCache {
         self.access(AccessReason::Store(number), device, from, to - from, Op::Write, Vec::new(), out);
     }
 
-    /// Every line of the operation was used.
+    /// Records a use of every line of the operation.
     fn use_lines(&mut self, number: u32) {
         let Some(operation) = self.operations[number as usize].as_ref() else { return };
         let mut last = None;
@@ -355,7 +355,7 @@ impl MemoryCache {
         }
     }
 
-    /// The operation is done: its locks and its lines' places are free.
+    /// Finishes an operation: releases its locks and its reserved lines.
     fn finish(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(mut operation) = self.operations[number as usize].take() else { return };
         for granule in operation.held.drain(..) {
@@ -372,7 +372,7 @@ impl MemoryCache {
         self.run(out);
     }
 
-    /// Makes an access, with locks to be given back at its end.
+    /// Makes an access; its locks are released at its end.
     #[expect(clippy::too_many_arguments)]
     pub(super) fn access(
         &mut self,

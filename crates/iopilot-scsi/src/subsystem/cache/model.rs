@@ -2,53 +2,53 @@
 
 use iopilot_block::Nanos;
 
-/// Which line makes room for another.
+/// Which line is the victim when room is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplacementPolicy {
-    /// The one that came first.
+    /// The oldest line.
     Fifo,
-    /// The least recently used one of the lowest segment (segmented LRU).
+    /// The least recently used line of the lowest segment (segmented LRU).
     #[default]
     SegmentedLru,
-    /// Any.
+    /// A random line.
     Random,
-    /// The one that came last.
+    /// The newest line.
     Lifo,
 }
 
-/// What becomes of dirty lines when room is needed.
+/// What happens to dirty lines when room is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AllocationPolicy {
-    /// The line is chosen strictly by policy; a dirty one is written out first, and waited for.
+    /// The victim is chosen strictly by policy; a dirty one is written back first, and the request waits for that.
     #[default]
     Strict,
-    /// Dirty lines are passed over, and written out in the background.
+    /// Dirty lines are skipped, and written back in the background.
     SkipDirty,
 }
 
-/// When a write is done, and when it reaches the device.
+/// When a write completes, and when it reaches the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteScheme {
-    /// Done when it is on the device.
+    /// Completes when it is on the device.
     Synchronous,
-    /// Done when it is in the cache; it goes to the device at once.
+    /// Completes when it is in the cache; it is sent to the device at once.
     WriteThrough,
-    /// Done when it is in the cache; it goes to the device when it must.
+    /// Completes when it is in the cache; it is written back when necessary.
     #[default]
     WriteBack,
 }
 
-/// When dirty data go to the device without need.
+/// When dirty data are written back without need for room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlushPolicy {
-    /// Not at all.
+    /// Never.
     #[default]
     OnDemand,
-    /// All of them in such a period, by [`MemoryCacheModel::flush_wakeups`].
+    /// All of them once in such a period, in [`MemoryCacheModel::flush_wakeups`] steps.
     Periodic(Nanos),
 }
 
-/// How far a fill goes beyond what is needed.
+/// How far a fill extends beyond the needed blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefetch {
     /// To the start of its first line.
@@ -62,10 +62,10 @@ pub struct Prefetch {
 pub struct MemoryCacheModel {
     /// Size; zero caches nothing.
     pub size: u64,
-    /// Shares of the cache that the segments of segmented LRU have, lowest first; the last one gets the rest. A hit
-    /// moves a line up one segment; a full segment's least recently used line moves down one.
+    /// The fractions of the cache for the segments of segmented LRU, lowest first; the last one gets the rest. A hit
+    /// moves a line up one segment. A full segment's least recently used line moves down one.
     pub segments: Vec<f64>,
-    /// Line size, a power of nothing in particular; zero for lines of one block.
+    /// Line size, not necessarily a power of two; zero for lines of one block.
     pub line: u32,
     /// Blocks per valid and dirty bit; divides the line.
     pub bit_granularity: u32,
@@ -73,35 +73,36 @@ pub struct MemoryCacheModel {
     pub lock_granularity: u32,
     /// Whether several operations may read the same blocks at once.
     pub shared_read_locks: bool,
-    /// Larger requests are cut up before they come here; zero for no limit.
+    /// Larger requests are split before they come here; zero for no limit.
     pub max_request: u32,
-    /// Which line makes room.
+    /// Which line is the victim.
     pub replacement: ReplacementPolicy,
-    /// What becomes of dirty lines.
+    /// What happens to dirty lines.
     pub allocation: AllocationPolicy,
-    /// When a write is done.
+    /// When a write completes.
     pub write_scheme: WriteScheme,
-    /// When dirty data are written out without need.
+    /// When dirty data are written back without need for room.
     pub flush: FlushPolicy,
-    /// How many times in a period dirty data are looked for, each time in this fraction of the lines (Ganger A.1.2.1, ninth group).
+    /// How many times in a period the cache looks for dirty data, each time in this fraction of the lines (Ganger
+    /// A.1.2.1, ninth group).
     pub flush_wakeups: u32,
-    /// Dirty data are written out when a device has been idle for this long.
+    /// Dirty data are written back when a device has been idle for this long.
     pub idle_delay: Option<Nanos>,
-    /// Whether it is not idle while an operation of the host's is under way, and idle since the last one ended. Without, only
-    /// accesses to the device count, so that what the cache serves alone neither stops the writing out nor sets it off (DiskSim
-    /// 4.0).
+    /// Whether a device counts as busy while an operation of the host is in flight, and its idle time starts when the
+    /// last one ends. Otherwise only accesses to the device count: hits in the cache neither stop write-back nor
+    /// trigger it (DiskSim 4.0).
     pub idle_counts_host: bool,
-    /// Most lines that one write-back may span.
+    /// The most lines that one write-back may span.
     pub flush_cluster: u32,
-    /// Of fills for reads.
+    /// The prefetch of fills for reads.
     pub read_prefetch: Prefetch,
-    /// Of fills for writes of parts of a bit's blocks.
+    /// The prefetch of fills for writes of less than a bit's blocks.
     pub write_prefetch: Prefetch,
-    /// One access for each line.
+    /// Whether each line has an access of its own.
     pub line_by_line: bool,
-    /// Most line boundaries that one access may cross; zero for no limit.
+    /// The most line boundaries that one access may cross; zero for no limit.
     pub max_gather: u32,
-    /// Of the random replacement.
+    /// The seed of random replacement.
     pub seed: u64,
 }
 
@@ -139,12 +140,12 @@ impl MemoryCacheModel {
         u64::from(self.line.max(1))
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn lines(&self) -> u64 {
         self.size / self.line_size()
     }
 
-    /// What is wrong with it, if anything: the parameter, what it is and what it should be.
+    /// The first fault of the parameters, if any: the parameter, its value and what it should be.
     pub fn fault(&self) -> Option<(&'static str, String, String)> {
         let (line, wrong) =
             (self.line_size(), |name, got: u64, expected: String| Some((name, got.to_string(), expected)));
@@ -166,7 +167,7 @@ impl MemoryCacheModel {
             return wrong("flush cluster", 0, "at least 1 line".into());
         }
         let request = u64::from(self.max_request);
-        // Its first and last block may stand in lines of their own.
+        // Its first and last block may be in lines of their own.
         if request == 0 || request.div_ceil(line) + 1 > self.lines() {
             let most = self.lines().saturating_sub(1) * line;
             return wrong("max request size", request, format!("1 to {most}, so that a request fits the cache"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A set of blocks. Every operation is O(log n) and what it removes.
+/// A set of blocks. Every operation is O(log n + removed runs).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     /// Start and end of each run; they neither touch nor overlap.

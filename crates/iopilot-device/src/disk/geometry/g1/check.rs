@@ -1,4 +1,4 @@
-//! What is wrong with a layout g1.
+//! Checks of a layout g1.
 
 use super::lay::G1Frame;
 use super::layout::{G1Layout, G1Zone, Sparing};
@@ -7,10 +7,10 @@ use crate::disk::geometry::track::beyond;
 use iopilot_block::InputError;
 use std::fmt::Display;
 
-/// Blocks and sectors that numbers in here may reach.
+/// The most blocks and sectors.
 pub(super) const MOST: u64 = 1 << 48;
 
-/// The parameters by themselves.
+/// Checks the parameters by themselves.
 pub(super) fn layout(g1: &G1Layout) -> Result<(), InputError> {
     if g1.zones.is_empty() {
         return Err(InputError::new("Zones", "none", "at least one zone"));
@@ -82,7 +82,7 @@ fn zone(g1: &G1Layout, i: usize, z: &G1Zone) -> Result<(), InputError> {
     Ok(())
 }
 
-/// That what was laid out is all.
+/// Checks that all blocks were laid out.
 pub(super) fn room(i: usize, z: &G1Zone, frame: &G1Frame, pieces: &[G1Piece]) -> Result<(), InputError> {
     let (found, wanted) = (pieces.last().map_or(0, G1Piece::end), frame.blocks(z).unwrap_or(0));
     if found == wanted {
@@ -92,7 +92,7 @@ pub(super) fn room(i: usize, z: &G1Zone, frame: &G1Frame, pieces: &[G1Piece]) ->
     Err(wrong(i, "slips", &got, format!("no more than there are spares for: {} blocks find no place", wanted - found)))
 }
 
-/// That the disk as a whole can be numbered.
+/// Checks that the blocks of the whole disk can be numbered.
 pub(super) fn total(blocks: u64, stretches: usize) -> Result<(), InputError> {
     if blocks == 0 {
         return Err(InputError::new("Zones", "no blocks", "zones with blocks"));
@@ -105,7 +105,7 @@ pub(super) fn total(blocks: u64, stretches: usize) -> Result<(), InputError> {
 
 /// The remapped places of a zone.
 pub(super) struct Defects {
-    /// Bad places and their stand-ins, sorted.
+    /// Bad places and their replacements, sorted.
     pairs: Vec<(u64, u64)>,
     grain: u64,
 }
@@ -137,7 +137,7 @@ impl Defects {
         Ok(Self { pairs, grain })
     }
 
-    /// Where the blocks that belong at sector `place` are, if that is bad.
+    /// The place of the blocks that belong at sector `place`, if that is bad.
     pub(super) fn stand_in(&self, place: u64) -> Option<u64> {
         let bad = place / self.grain;
         let at = self.pairs.binary_search_by_key(&bad, |pair| pair.0).ok()?;

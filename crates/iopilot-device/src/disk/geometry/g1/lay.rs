@@ -1,10 +1,10 @@
-//! Lays out the blocks of one zone: where the sparing scheme, slips and empty space put them.
+//! Lays out the blocks of one zone, by sparing scheme, slips and empty space.
 
 use super::layout::{G1Zone, Sparing};
 use super::piece::{G1Piece, cut, select};
 use std::ops::Range;
 
-/// What of a drive's layout a zone needs to know.
+/// The properties of a drive's layout that a zone needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct G1Frame {
     pub(super) heads: u64,
@@ -26,12 +26,12 @@ impl G1Frame {
         self.cylinders * self.per_cylinder()
     }
 
-    /// What slips and defects count, in sectors: a track or one sector.
+    /// The unit of slips and defects, in sectors: a track or one sector.
     pub(super) fn grain(&self) -> u64 {
         if self.sparing == Sparing::Tracks { self.per_track } else { 1 }
     }
 
-    /// Blocks in the zone; `None` where more is taken away than there is.
+    /// Blocks in the zone; `None` if more is subtracted than there is.
     pub(super) fn blocks(&self, zone: &G1Zone) -> Option<u64> {
         let k = u64::from(zone.spares);
         let spares = match self.sparing {
@@ -49,7 +49,7 @@ impl G1Frame {
         self.places().checked_sub(spares)?.checked_sub(slipped)?.checked_sub(zone.empty)
     }
 
-    /// Places in which slips are made up for: the last may be smaller.
+    /// The number of places within which spares make up for slips; the last unit may be smaller.
     fn unit(&self) -> u64 {
         match self.sparing {
             Sparing::PerTrack => self.per_track,
@@ -64,8 +64,8 @@ impl G1Frame {
         }
     }
 
-    /// Of a unit with so many places: which of them may hold blocks, and how many blocks it has at most. With spares at
-    /// the front these are the last, else the first that are not slipped.
+    /// For a unit with this many places: the places that may hold blocks, and the most blocks it has. With spares at
+    /// the front, the blocks fill the last of them, otherwise the first that are not slipped.
     fn room(&self, spares: u64, places: u64) -> (Range<u64>, u64) {
         let left = places.saturating_sub(spares);
         match self.sparing {
@@ -79,7 +79,7 @@ impl G1Frame {
         }
     }
 
-    /// All blocks, numbered from 0, in order; fewer than [`G1Frame::blocks`] says where slips exceed the spares.
+    /// All blocks, numbered from 0, in order; fewer than [`G1Frame::blocks`] if slips exceed the spares.
     pub(super) fn lay_out(&self, zone: &G1Zone) -> Vec<G1Piece> {
         let (unit, grain, spares) = (self.unit(), self.grain(), u64::from(zone.spares));
         let all = self.places();
@@ -89,7 +89,7 @@ impl G1Frame {
         while at < all {
             let size = unit.min(all - at);
             let next_slip = slips.peek().copied().unwrap_or(all);
-            // Units without slips, together; a smaller last one by itself.
+            // Units without slips, together; a smaller last unit by itself.
             let clean =
                 if size < unit { u64::from(next_slip >= all) } else { (next_slip.min(all / unit * unit) - at) / unit };
             let (room, most) = self.room(spares, size);
@@ -143,7 +143,7 @@ impl G1Frame {
         gaps
     }
 
-    /// Where a piece must not go on: at bad places, and where slips move the angle.
+    /// The places at which a piece must end: bad places, and where slips move the angle.
     fn cuts(&self, zone: &G1Zone) -> Vec<u64> {
         let (grain, n) = (self.grain(), self.per_cylinder());
         let mut cuts: Vec<u64> = zone.defects.iter().flat_map(|d| [d.0 * grain, (d.0 + 1) * grain]).collect();

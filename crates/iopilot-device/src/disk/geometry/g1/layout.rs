@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Zones of like tracks with spares, slips and remapped sectors (DiskSim 4.0 `dm_layout_g1`, Ganger B.1.1).
+/// Zones of equal tracks with spares, slips and remapped sectors (DiskSim 4.0 `dm_layout_g1`, Ganger B.1.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct G1Layout {
     /// Recording surfaces (`Number of data surfaces`).
@@ -15,7 +15,7 @@ pub struct G1Layout {
     pub sparing: Sparing,
     /// Cylinders in a range of [`Sparing::PerRange`] (`Rangesize for sparing`), and of [`G1Zone::range_skew`].
     pub range_cylinders: u32,
-    /// In the order of their blocks.
+    /// The zones, in the order of their blocks.
     pub zones: Vec<G1Zone>,
 }
 
@@ -39,10 +39,11 @@ impl HeadOrder {
     }
 }
 
-/// Where the spares are, and what slips use (`Sparing scheme used`). The number of spares is [`G1Zone::spares`].
+/// Where the spares are, and whether slips use them (`Sparing scheme used`). The number of spares is
+/// [`G1Zone::spares`].
 ///
-/// A slip is a bad sector that is passed over: all blocks behind it move on by one, until a spare takes up the last.
-/// Where slips use no spares, they make the zone smaller instead.
+/// A slip is a bad sector that is skipped: all blocks behind it move on by one, until a spare takes the last. If
+/// slips use no spares, they make the zone smaller instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sparing {
@@ -55,26 +56,26 @@ pub enum Sparing {
     PerCylinder,
     /// 3: sectors at the end of each track.
     PerTrack,
-    /// 4: as 2, for defects only: slips use none of the spares.
+    /// 4: like 2, for defects only: slips use none of the spares.
     PerCylinderSlipToEnd,
     /// 5: sectors at the front of each cylinder; a slip moves the blocks before it towards the front.
     ///
-    /// DiskSim 4.0 means this but puts blocks onto the spares.
+    /// DiskSim 4.0 intends this but puts blocks onto the spares.
     CylinderFront,
-    /// 6: as 5, for defects only: slips use none of the spares.
+    /// 6: like 5, for defects only: slips use none of the spares.
     CylinderFrontSlipToEnd,
     /// 7: behind the last zone; slips make the zone smaller.
     AtEnd,
-    /// 8: sectors at the end of each range of so many cylinders; a smaller range at the end of a zone has none.
+    /// 8: sectors at the end of each range of cylinders; a smaller range at the end of a zone has none.
     PerRange,
     /// 9: sectors at the end of the zone.
     PerZone,
-    /// 10: as 9, for defects only: slips use none of the spares.
+    /// 10: like 9, for defects only: slips use none of the spares.
     PerZoneSlipToEnd,
 }
 
 impl Sparing {
-    /// The scheme of this number in DiskSim's files.
+    /// The scheme with this number in DiskSim's files.
     pub fn from_number(number: u32) -> Option<Self> {
         [
             Self::None,
@@ -109,8 +110,8 @@ impl Sparing {
 
 /// Cylinders with the same number of sectors per track (DiskSim 4.0 `dm_layout_g1_zone`).
 ///
-/// Places in `slips` and `defects` count the physical sectors (for [`Sparing::Tracks`]: tracks) of the zone from 0, in
-/// the order in which heads and cylinders are filled.
+/// Places in `slips` and `defects` count the physical sectors (for [`Sparing::Tracks`]: tracks) of the zone from 0,
+/// in the order in which heads and cylinders are filled.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct G1Zone {
     /// Its first cylinder.
@@ -119,32 +120,33 @@ pub struct G1Zone {
     pub last_cylinder: u32,
     /// Sectors on each of its tracks.
     pub blocks_per_track: u32,
-    /// Where its first track starts, in `skew_unit`.
+    /// The start angle of its first track, in `skew_unit`.
     pub offset: f64,
-    /// Sectors at its front that hold no blocks.
+    /// Sectors at its front without blocks.
     pub empty: u64,
-    /// How much later a track starts than the one before after a change of head, in `skew_unit`.
+    /// How much later a track starts than the previous one after a change of head, in `skew_unit`.
     pub track_skew: f64,
-    /// The same after a move to the next cylinder.
+    /// How much later it starts after a move to the next cylinder.
     pub cylinder_skew: f64,
-    /// What is added to it at each border of [`G1Layout::range_cylinders`]; DiskSim has none, measured drives do.
+    /// The additional angle at each border of [`G1Layout::range_cylinders`]; measured drives have it, DiskSim has
+    /// none.
     pub range_skew: f64,
-    /// The unit of the four.
+    /// The unit of `offset` and of the three skews.
     pub skew_unit: SkewUnit,
-    /// Spares in each of the places that the sparing scheme names.
+    /// Spares in each of the places of the sparing scheme.
     pub spares: u32,
-    /// Places passed over, rising.
+    /// Slipped places, rising.
     pub slips: Vec<u64>,
-    /// Bad places and those that stand in for them.
+    /// Bad places and their replacements.
     pub defects: Vec<(u64, u64)>,
 }
 
 /// The unit of skews (`Skew units`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SkewUnit {
-    /// Whole sectors: what is behind the point is dropped, as DiskSim does.
+    /// Whole sectors; the fraction is dropped, as in DiskSim.
     #[default]
     Sectors,
-    /// Revolutions; negative ones are earlier.
+    /// Revolutions; a negative skew is an earlier start.
     Revolutions,
 }

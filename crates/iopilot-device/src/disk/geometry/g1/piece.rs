@@ -1,7 +1,7 @@
-//! [`G1Piece`]: blocks that lie regularly.
+//! [`G1Piece`]: blocks that are placed regularly.
 
-/// `count` blocks from `first` on lie at the places from `place` on, `per_unit` of them at the front of every `stride`
-/// places. Places and blocks are counted from the start of a zone.
+/// `count` blocks from `first` on are at the places from `place` on, `per_unit` of them at the front of every
+/// `stride` places. Places and blocks are counted from the start of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct G1Piece {
     pub(super) first: u64,
@@ -12,17 +12,17 @@ pub(super) struct G1Piece {
 }
 
 impl G1Piece {
-    /// Blocks side by side.
+    /// Adjacent blocks.
     pub(super) fn run(first: u64, place: u64, count: u64) -> Self {
         Self { first, place, count, per_unit: count, stride: count }
     }
 
-    /// Behind its last block.
+    /// The end of its blocks.
     pub(super) fn end(&self) -> u64 {
         self.first + self.count
     }
 
-    /// Where its block number `i` lies.
+    /// The place of its block number `i`.
     #[inline]
     pub(super) fn place_of(&self, i: u64) -> u64 {
         if i < self.per_unit {
@@ -32,20 +32,20 @@ impl G1Piece {
         }
     }
 
-    /// How many of its blocks lie before `place`.
+    /// The number of its blocks before `place`.
     pub(super) fn blocks_before(&self, place: u64) -> u64 {
         let Some(d) = place.checked_sub(self.place) else { return 0 };
         (d / self.stride * self.per_unit + (d % self.stride).min(self.per_unit)).min(self.count)
     }
 
-    /// Its block at `place`, as a number from 0; `None` where it has none there.
+    /// Its block at `place`, as a number from 0; `None` if there is none.
     pub(super) fn block_at(&self, place: u64) -> Option<u64> {
         let i = self.blocks_before(place);
         (i < self.count && self.place_of(i) == place).then_some(i)
     }
 
-    /// Splits it before its block number `i` into up to four pieces, appended to `front` and pushed, last first, onto
-    /// `back`.
+    /// Splits it before its block number `i` into up to four pieces. Those before are appended to `front`, the others
+    /// pushed onto `back`, last first.
     fn split(self, i: u64, front: &mut Vec<Self>, back: &mut Vec<Self>) {
         let (units, within) = (i / self.per_unit, i % self.per_unit);
         let from = |block: u64, count: u64| Self {
@@ -72,7 +72,7 @@ impl G1Piece {
     }
 }
 
-/// Splits `pieces` wherever one goes over a place of `cuts` (rising), so that none has blocks on both sides.
+/// Splits `pieces` at the places in `cuts` (rising), so that none has blocks on both sides of a cut.
 pub(super) fn cut(pieces: Vec<G1Piece>, cuts: &[u64]) -> Vec<G1Piece> {
     let mut out = Vec::with_capacity(pieces.len() + 2 * cuts.len());
     let mut cuts = cuts.iter().peekable();
@@ -87,7 +87,7 @@ pub(super) fn cut(pieces: Vec<G1Piece>, cuts: &[u64]) -> Vec<G1Piece> {
     out
 }
 
-/// Of the blocks of `pieces` those from `from` to `to`, numbered from 0.
+/// The blocks `from` to before `to` of `pieces`, renumbered from 0.
 pub(super) fn select(pieces: Vec<G1Piece>, from: u64, to: u64) -> Vec<G1Piece> {
     let mut out = Vec::with_capacity(pieces.len() + 2);
     let mut unused = Vec::new();
@@ -146,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn selecting_keeps_what_is_wanted(from in 90u64..117, length in 1u64..30) {
+        fn select_keeps_the_chosen_blocks(from in 90u64..117, length in 1u64..30) {
             let whole = vec![G1Piece::run(90, 7, 10), PIECE];
             let to = (from + length).min(117);
             let kept = select(whole.clone(), from, to);

@@ -1,4 +1,4 @@
-//! The layout against its rules, taken one block at a time.
+//! The layout against its rules, applied one block at a time.
 
 mod claims;
 mod rules;
@@ -26,7 +26,7 @@ fn orders() -> impl Strategy<Value = HeadOrder> {
     prop_oneof![Just(HeadOrder::Rising), Just(HeadOrder::AlternatingInZone), Just(HeadOrder::AlternatingOnDisk)]
 }
 
-/// Zones with slips and defects as the spares allow: `wishes` are places that are granted where there is room.
+/// Zones with slips and defects as the spares allow: each of `wishes` is granted if there is room.
 fn layouts() -> impl Strategy<Value = G1Layout> {
     let zone = (1u32..8, 3u32..9, 0u32..3, 0u64..9, prop::collection::vec((0u64..1000, any::<bool>()), 0..8), 0u32..3);
     let zones = prop::collection::vec(zone, 1..4);

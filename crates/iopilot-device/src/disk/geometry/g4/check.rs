@@ -1,16 +1,16 @@
-//! What is wrong with a layout g4.
+//! Checks of a layout g4.
 
 use super::layout::{G4Child, G4Entry, G4Layout};
 use crate::disk::geometry::track::beyond;
 use iopilot_block::InputError;
 
-/// Blocks that numbers in here may reach.
+/// The most blocks.
 const MOST: u64 = 1 << 48;
 
-/// How deep nodes may be nested.
+/// The greatest nesting depth of nodes.
 const DEPTH: usize = 64;
 
-/// Extent of a node: blocks, and the cylinders from the lowest to behind the highest, relative to its start.
+/// The extent of a node: blocks, and the cylinders from the lowest to behind the highest, relative to its start.
 #[derive(Clone, Copy)]
 struct Extent {
     blocks: u64,
@@ -18,7 +18,7 @@ struct Extent {
     high: i64,
 }
 
-/// The layout by itself; returns the number of places and of cylinders in the index.
+/// Checks the layout by itself; returns the number of places and of cylinders in the index.
 pub(super) fn layout(g4: &G4Layout) -> Result<(u64, u32), InputError> {
     for (i, p) in g4.patterns.iter().enumerate() {
         if p.low > p.high || p.high >= p.per_turn || p.per_turn > 1 << 30 {
@@ -31,7 +31,7 @@ pub(super) fn layout(g4: &G4Layout) -> Result<(u64, u32), InputError> {
         return Err(InputError::new("IDX", "no node", "at least one; the last is the root"));
     };
     let whole = node(g4, root, 0, &mut extents)?;
-    // Nodes that nothing leads to are looked at too: they are built as well.
+    // Unreachable nodes are checked too, because they are also built.
     for i in 0..root {
         node(g4, i, 0, &mut extents)?;
     }
@@ -152,7 +152,7 @@ fn remaps(g4: &G4Layout) -> Result<(), InputError> {
     Ok(())
 }
 
-/// The remapped blocks against those that the drive has.
+/// Checks the remapped blocks against the drive's capacity.
 pub(super) fn remapped(g4: &G4Layout, capacity: u64) -> Result<(), InputError> {
     match g4.remaps.iter().find(|r| r.first + u64::from(r.blocks) > capacity) {
         Some(beyond) => {

@@ -4,7 +4,7 @@ use super::layout::{G4Child, G4Entry, G4Layout};
 use crate::disk::geometry::divisor::Divisor;
 use crate::disk::geometry::starts::Starts;
 
-/// The nodes, ready to be gone down.
+/// The nodes, prepared for descending.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
     nodes: Box<[Node]>,
@@ -16,7 +16,7 @@ struct Node {
     entries: Box<[Entry]>,
 }
 
-/// One line of the cache.
+/// One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Entry {
@@ -25,40 +25,40 @@ struct Entry {
     offset: f64,
     turn: f64,
     cylinder: u32,
-    /// Negative where it descends.
+    /// Negative if the entry descends.
     cylinders: i32,
     head: u32,
     low: u32,
     per_turn: u32,
-    /// The child, [`TRACK`] for a track.
+    /// The child; [`TRACK`] for a track.
     node: u32,
 }
 
 const TRACK: u32 = u32::MAX;
 
-/// A track as the index has it. Places are numbers as the nodes count blocks, slips included.
+/// A track in the index. Places are numbers in the nodes' own count, with slips included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     /// The entry of the root.
     pub(super) zone: u32,
     pub(super) cylinder: u32,
     pub(super) head: u32,
-    /// Its first place, and behind its last.
+    /// Its first place, and the end of its places.
     pub(super) first: u64,
     pub(super) end: u64,
-    /// The sector of its first place, and where that starts, in revolutions that may exceed 1.
+    /// The sector of its first place, and the angle of that, in revolutions that may exceed 1.
     pub(super) sector: u32,
     pub(super) angle: f64,
     pub(super) per_turn: u32,
 }
 
 impl Index {
-    /// The layout has been checked.
+    /// The layout must have been checked.
     pub(super) fn new(layout: &G4Layout) -> Self {
         let node = |entries: &Vec<G4Entry>| {
             let end = entries.last().map_or(0, |e| e.first + e.run_blocks);
             let entry = |e: &G4Entry| {
-                // Without repetitions it may be any number, and does not matter.
+                // Without repetitions it may be any number and has no effect.
                 let cylinders = e.cylinders.min(i32::MAX as u32) as i32;
                 let (node, head, pattern) = match e.child {
                     G4Child::Node(node) => (node as u32, 0, None),
@@ -103,7 +103,7 @@ impl Index {
             let y = within - node.starts.first(i);
             let (repetition, rest) = if y < entry.blocks.get() { (0, y) } else { entry.blocks.divide(y) };
             left = left.min(entry.blocks.get() - rest).min(entry.run_blocks - y);
-            // In range, as has been checked: wrapping subtracts the cylinders of an entry that descends.
+            // In range, as was checked: wrapping subtracts the cylinders of a descending entry.
             cylinder = cylinder
                 .wrapping_add(entry.cylinder)
                 .wrapping_add((repetition as u32).wrapping_mul(entry.cylinders as u32));
@@ -135,13 +135,13 @@ impl Index {
         self.place_in(self.root(), u64::MAX, i64::from(cylinder), head, None)
     }
 
-    /// As [`Index::place_at`] in the first `left` places of a node; without a sector the first of the track.
+    /// Like [`Index::place_at`], in the first `left` places of a node; without a sector the first place of the track.
     fn place_in(&self, node: u32, left: u64, cylinder: i64, head: u32, sector: Option<u32>) -> Option<u64> {
         let node = &self.nodes[node as usize];
         node.entries.iter().enumerate().find_map(|(i, entry)| {
             let left = left.checked_sub(node.starts.first(i))?.min(entry.run_blocks);
             let (step, d) = (i64::from(entry.cylinders), cylinder - i64::from(entry.cylinder));
-            // One that descends fills the cylinders from its start upwards, as the others do.
+            // A descending entry fills the cylinders from its start upwards, like the others.
             let repetition = match step {
                 _ if entry.run_blocks <= entry.blocks.get() => 0,
                 ..0 => (-d - step - 1).div_euclid(-step),

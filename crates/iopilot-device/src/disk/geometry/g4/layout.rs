@@ -7,19 +7,19 @@ pub struct G4Layout {
     pub heads: u32,
     /// Cylinders of the drive (`Number of cylinders`).
     pub cylinders: u32,
-    /// Blocks (`Block count`); where the index holds fewer, these.
+    /// Blocks (`Block count`), or as many as the index holds.
     pub capacity: u64,
     /// `TP`.
     pub patterns: Vec<TrackPattern>,
     /// `IDX`: the last is the root.
     pub nodes: Vec<Vec<G4Entry>>,
-    /// `Slips`: rising places, as the nodes number them, and how many sectors are passed over there.
+    /// `Slips`: rising places, in the nodes' numbers, and how many sectors are skipped there.
     pub slips: Vec<(u64, u64)>,
     /// `Remaps`.
     pub remaps: Vec<G4Remap>,
 }
 
-/// A kind of track: sectors `low` to `high` of it hold blocks.
+/// A kind of track, whose sectors `low` to `high` hold blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrackPattern {
     /// First sector.
@@ -30,33 +30,33 @@ pub struct TrackPattern {
     pub per_turn: u32,
 }
 
-/// A repetition of a child. Starts are relative to the entry's own node, angles are in revolutions.
+/// A repeated child. Starts are relative to the entry's node, angles are in revolutions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct G4Entry {
     /// Its first block (`lbn`).
     pub first: u64,
-    /// Its first cylinder, or the highest where it descends (`cyl`).
+    /// Its first cylinder, or the highest if it descends (`cyl`).
     pub cylinder: u32,
-    /// Where its first track starts (`off`).
+    /// The start angle of its first track (`off`).
     pub offset: f64,
     /// Blocks until the child repeats (`len`).
     pub blocks: u64,
     /// Cylinders until it repeats (`cyllen`).
     pub cylinders: u32,
-    /// By how much later each repetition starts (`alen`).
+    /// The angle added at each repetition (`alen`).
     pub turn: f64,
     /// Blocks of all repetitions (`runlen`).
     pub run_blocks: u64,
-    /// Cylinders of all repetitions; negative where each lies before the last (`cylrunlen`).
+    /// Cylinders of all repetitions; negative if each lies before the previous one (`cylrunlen`).
     pub run_cylinders: i64,
-    /// What is repeated.
+    /// The repeated child.
     pub child: G4Child,
 }
 
-/// What an entry repeats.
+/// The child that an entry repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum G4Child {
-    /// The node of this number.
+    /// The node with this number.
     Node(usize),
     /// A track.
     Track {
@@ -67,18 +67,18 @@ pub enum G4Child {
     },
 }
 
-/// Blocks that lie elsewhere.
+/// Remapped blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct G4Remap {
-    /// The first.
+    /// The first block.
     pub first: u64,
-    /// How many.
+    /// The number of blocks.
     pub blocks: u32,
     /// Their cylinder.
     pub cylinder: u32,
     /// Their head.
     pub head: u32,
-    /// The sector of the first.
+    /// The sector of the first block.
     pub sector: u32,
     /// Sectors in a revolution there.
     pub per_turn: u32,

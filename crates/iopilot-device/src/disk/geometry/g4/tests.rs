@@ -1,4 +1,4 @@
-//! The index against its rules, taken one block at a time.
+//! The index against its rules, applied one block at a time.
 
 use super::*;
 use crate::disk::geometry::Geometry;
@@ -8,8 +8,9 @@ fn entry(first: u64, blocks: u64, run_blocks: u64, child: G4Child) -> G4Entry {
     G4Entry { first, cylinder: 0, offset: 0.0, blocks, cylinders: 1, turn: 0.0, run_blocks, run_cylinders: 1, child }
 }
 
-/// Two heads over bands of three cylinders, in on the one and out on the other, four sectors a track; two bands, the
-/// second without its last track. The root has another, whole band behind them, of five sectors a track.
+/// Two heads over bands of three cylinders, inwards on one and outwards on the other, four sectors a track. There are
+/// two bands, the second without its last track. Behind them the root has another, whole band, of five sectors a
+/// track.
 fn layout() -> G4Layout {
     let track = |pattern, head| G4Child::Track { pattern, head };
     let band = |pattern: usize, sectors: u64| {
@@ -37,7 +38,7 @@ fn layout() -> G4Layout {
     }
 }
 
-/// Sectors track by track as the blocks on them: cylinders across, a line a head.
+/// Sectors track by track, shown as the blocks on them: cylinders across, a line for each head.
 fn drawn(layout: &G4Layout) -> [String; 2] {
     let g = Geometry::g4(layout).unwrap();
     [0, 1].map(|head| {
@@ -73,8 +74,8 @@ fn angles_add_up_along_the_repetitions() {
 }
 
 #[test]
-fn slips_are_passed_over_and_a_slip_may_lie_behind_one_that_jumps_it() {
-    // Places 5 and 6 are passed over, then 7 is: block 5 is at place 8.
+fn slips_are_skipped_even_if_an_earlier_slip_jumps_over_them() {
+    // Places 5 and 6 are skipped, then 7: block 5 is at place 8.
     let layout = G4Layout { slips: vec![(5, 2), (6, 1), (20, 1), (73, 4)], ..layout() };
     assert_eq!(drawn(&layout)[0][..30], *"0 1 2 3|4 . . .|5 6 7 8|20 21 ");
     assert_eq!(drawn(&layout)[1][..30], *". 17 18 19|13 14 15 16|9 10 11");
@@ -86,7 +87,7 @@ fn slips_are_passed_over_and_a_slip_may_lie_behind_one_that_jumps_it() {
 }
 
 #[test]
-fn remapped_blocks_are_where_they_were_brought_and_count_where_they_belong() {
+fn remapped_blocks_are_at_their_new_place_and_count_at_their_old_one() {
     let mut layout = layout();
     layout.remaps = vec![G4Remap { first: 5, blocks: 2, cylinder: 3, head: 1, sector: 1, per_turn: 4 }];
     layout.slips = vec![(2, 1)];
@@ -101,12 +102,12 @@ fn remapped_blocks_are_where_they_were_brought_and_count_where_they_belong() {
     assert_eq!(g.block_at(3, 1, 2), Some(6));
     assert_eq!([g.block_at(1, 0, 2), g.block_at(1, 0, 1)], [None, Some(4)]);
     assert_eq!((g.bounds(&g.track_of(4)), g.bounds(&g.track_of(5))), (3..7, 5..7));
-    // Of the descending track on cylinder 3 the index has nothing: its angle is taken as 0.
+    // The index does not have the descending track on cylinder 3, so its angle is taken as 0.
     assert_eq!(g.place_of(5).angle, 0.25);
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_with_the_parameter_named() {
+fn an_inconsistent_layout_is_refused_with_the_parameter_named() {
     for (change, expected) in [
         ((|l| l.nodes.clear()) as fn(&mut G4Layout), "IDX: got no node, expected at least one; the last is the root"),
         (|l| l.nodes[1].clear(), "IDX 1: got no entries, expected at least one"),
@@ -152,7 +153,7 @@ fn what_contradicts_itself_is_refused_with_the_parameter_named() {
     }
 }
 
-/// Cylinder, head, sector and turns of a place, down the nodes, as DiskSim's rule has it.
+/// Cylinder, head, sector and turns of a place, down the nodes, by DiskSim's rule.
 fn by_rule(layout: &G4Layout, node: usize, mut y: u64) -> (i64, u32, u32, f64) {
     let e = layout.nodes[node].iter().find(|e| (e.first..e.first + e.run_blocks).contains(&y)).unwrap();
     y -= e.first;
@@ -196,7 +197,7 @@ fn layouts() -> impl Strategy<Value = G4Layout> {
             nodes.push(tracks.collect());
             let (mut blocks, mut span) = (run * u64::from(heads), if banded { width } else { 1 });
             if !banded && width > 1 {
-                // One level more: cylinders in a section.
+                // One more level: cylinders in a section.
                 let all = blocks * u64::from(width);
                 nodes.push(vec![G4Entry { turn: 0.7, ..entry(0, blocks, all, G4Child::Node(nodes.len() - 1)) }]);
                 (blocks, span) = (all, width);
@@ -214,7 +215,7 @@ fn layouts() -> impl Strategy<Value = G4Layout> {
             cylinder += span * repeats as u32;
         }
         nodes.push(root);
-        // A block of the second half goes to a cylinder of its own.
+        // A block of the second half is remapped to a cylinder of its own.
         let lba = first / 2;
         let to = G4Remap { first: lba, blocks: 1, cylinder, head: 0, sector: 1, per_turn: 4 };
         let slips: Vec<_> = slips.into_iter().collect();
@@ -239,7 +240,7 @@ proptest! {
         let mut held = std::collections::HashMap::new();
         let mut blocks = 0;
         for lba in 0.. {
-            // Slips up to a place move it on, until none is new.
+            // Slips up to a place move it on, until there is no new one.
             let (mut y, mut last) = (lba, u64::MAX);
             while y != last {
                 last = y;

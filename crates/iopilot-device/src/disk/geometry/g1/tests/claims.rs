@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The sectors of a drive, track by track, as the blocks on them.
+/// The sectors of a drive, track by track, shown as the blocks on them.
 fn drawn(layout: &G1Layout) -> String {
     let g = Geometry::g1(layout).unwrap();
     let zone = &layout.zones[0];
@@ -29,7 +29,7 @@ fn refused(sparing: Sparing, change: fn(&mut G1Layout)) -> String {
 }
 
 #[test]
-fn every_scheme_puts_slips_and_spares_where_it_says() {
+fn every_scheme_places_slips_and_spares_by_its_rule() {
     let slipped = |sparing| drawn(&small(sparing, |l| l.zones[0].slips = vec![2]));
     assert_eq!(drawn(&small(Sparing::None, |_| ())), "0 1 2 3|4 5 6 7|8 9 10 11|12 13 14 15");
     assert_eq!(slipped(Sparing::Tracks), "0 1 2 3|4 5 6 7|. . . .|8 9 10 11");
@@ -53,7 +53,7 @@ fn a_smaller_range_at_the_end_of_a_zone_has_no_spares() {
 }
 
 #[test]
-fn the_number_of_a_scheme_is_that_of_the_files() {
+fn schemes_have_the_numbers_of_disksims_files() {
     for (number, scheme) in SCHEMES.into_iter().enumerate() {
         assert_eq!(Sparing::from_number(number as u32), Some(scheme));
     }
@@ -76,7 +76,7 @@ fn a_defect_is_read_from_its_replacement_and_counts_where_it_belongs() {
         track = g.next_track(&track).unwrap();
     }
     assert_eq!(parts, [(4..5, 0, 1, 4..8), (5..6, 1, 1, 5..6), (6..8, 0, 1, 4..8)]);
-    assert_eq!(g.bounds(&g.track_of(12)), 12..14, "what was brought here does not count");
+    assert_eq!(g.bounds(&g.track_of(12)), 12..14, "blocks remapped to here do not count");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_bad_track_is_replaced_as_a_whole() {
 }
 
 #[test]
-fn heads_may_fall_in_every_other_cylinder() {
+fn heads_may_descend_in_every_other_cylinder() {
     let drawn_as = |order: HeadOrder, first: u32| {
         let mut layout = small(Sparing::None, |_| ());
         layout.order = order;
@@ -115,13 +115,13 @@ fn skews_add_up_from_the_start_of_the_zone() {
     });
     let g = Geometry::g1(&layout).unwrap();
     let angles = |from: u64, n: u64| (0..n).map(|t| g.track_of(from + 4 * t).angle).collect::<Vec<_>>();
-    // Offset 1 of 4 sectors; a track, a cylinder and a track on.
+    // Offset 1 of 4 sectors; then a track, a cylinder and a track.
     assert_eq!(angles(0, 4), [0.25, 0.5, 0.0, 0.25]);
     assert_eq!(angles(16, 8), [0.5, 0.75, 0.625, 0.875, 0.8125, 0.0625, 0.9375, 0.1875], "a range is two cylinders");
 }
 
 #[test]
-fn slips_push_the_angles_of_later_cylinders_in_schemes_that_say_so() {
+fn slips_move_the_angles_of_later_cylinders_in_some_schemes() {
     let angle = |sparing| {
         let layout = small(sparing, |l| l.zones[0].slips = vec![2]);
         let g = Geometry::g1(&layout).unwrap();
@@ -134,7 +134,7 @@ fn slips_push_the_angles_of_later_cylinders_in_schemes_that_say_so() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_with_the_parameter_named() {
+fn an_inconsistent_layout_is_refused_with_the_parameter_named() {
     for (sparing, change, expected) in [
         (
             Sparing::PerZone,

@@ -1,4 +1,4 @@
-//! [`Rules`]: the sparing schemes one block at a time, as slow as they are plain.
+//! [`Rules`]: the sparing schemes one block at a time, slow and plain.
 
 use crate::disk::geometry::g1::{G1Zone, HeadOrder, SkewUnit, Sparing};
 
@@ -27,7 +27,7 @@ impl<'a> Rules<'a> {
         u64::from(self.zone.last_cylinder - self.zone.first_cylinder) + 1
     }
 
-    /// Blocks in the zone; may come out negative.
+    /// Blocks in the zone; may be negative.
     pub(super) fn blocks(&self) -> i64 {
         let (w, k) = (self.width() as i64, i64::from(self.zone.spares));
         let slips = self.zone.slips.len() as i64;
@@ -45,11 +45,11 @@ impl<'a> Rules<'a> {
         w * self.per_cylinder() as i64 - self.zone.empty as i64 - taken
     }
 
-    /// Where block `lba` of the zone belongs, defects apart.
+    /// Where block `lba` of the zone belongs, without defects.
     pub(super) fn belongs(&self, lba: u64) -> u64 {
         let x = lba + self.zone.empty;
         let (s, n, k) = (self.per_track(), self.per_cylinder(), u64::from(self.zone.spares));
-        // With `per` of every `of` places in use from `skip` on: past the slips of the same unit.
+        // `per` of every `of` places are used, from `skip` on: past the slips of the same unit.
         let in_unit = |per: u64, of: u64| {
             let (unit, mut o) = (x / per, x % per);
             for slip in self.zone.slips.iter().filter(|&&slip| slip / of == unit) {
@@ -57,7 +57,7 @@ impl<'a> Rules<'a> {
             }
             unit * of + o
         };
-        // The same past all slips among the places in use.
+        // The same past all slips among the used places.
         let to_end = |per: u64, of: u64, skip: u64| {
             let mut x = x;
             for slip in &self.zone.slips {
@@ -139,7 +139,7 @@ impl<'a> Rules<'a> {
         (cylinder as u32, head as u32, sector as u32, angle.rem_euclid(1.0))
     }
 
-    /// The zone with a slip at the place wished for, or with a defect there and a stand-in; unchanged where the scheme
+    /// The zone with a slip at the wished place, or with a defect there and a replacement; unchanged if the scheme
     /// does not allow it.
     pub(super) fn grant(&self, wish: u64, slip: bool) -> G1Zone {
         let before = || self.zone.clone();
@@ -171,7 +171,7 @@ impl<'a> Rules<'a> {
         let none = self.sparing == Sparing::PerRange && place / unit == self.width() / self.range;
         let used = zone.slips.iter().filter(|&&other| other / unit == place / unit).count() as u64;
         let fits = used <= if none { 0 } else { k } || self.sparing.slips_to_end();
-        // Defects were chosen for the slips of before.
+        // The defects were chosen for the previous slips.
         let left = Rules { zone: &zone, ..*self }.blocks();
         if fits && self.zone.defects.is_empty() && left > 0 { zone } else { before() }
     }
