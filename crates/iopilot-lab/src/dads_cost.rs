@@ -7,8 +7,8 @@ mod undelayed_disk;
 
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_dads::{Objective, Pilot, PilotConfig, Rule, parse_candidates};
 use iopilot_catalogue::Catalogue;
+use iopilot_dads::{Objective, Pilot, PilotConfig, Rule, parse_candidates};
 use iopilot_live::dads::BUDGET;
 use iopilot_sim::RunConfig;
 use iopilot_trace::TraceRecord;

@@ -10,9 +10,9 @@ mod unknown_disk;
 use super::virtual_disk::VirtualDisk;
 use super::{Experiment, Outcome, Setup};
 use anyhow::{Context as _, bail};
-use benchmark::{Benchmark, Load};
-use files::FileSystem;
-use flight::{Change, Flight};
+use benchmark::{Benchmark, BenchmarkLoad};
+use files::BenchmarkFileSystem;
+use flight::{AutopilotDaemon, Change};
 use iopilot_live::{BlockQueue, Signals};
 use iopilot_sched::SchedulerSpec;
 use std::time::{Duration, Instant};
@@ -35,10 +35,10 @@ struct Plan {
     schedulers: &'static [&'static str],
     from: &'static [&'static str],
     benchmarks: &'static [Benchmark],
-    load: Load,
+    load: BenchmarkLoad,
     /// Another row, in which each is best under another scheduler, and where the autopilot starts in it.
     mixed: &'static [Benchmark],
-    mixed_load: Load,
+    mixed_load: BenchmarkLoad,
     mixed_from: &'static [&'static str],
     /// From one check of the autopilot to the next.
     interval: Duration,
@@ -57,9 +57,9 @@ impl Plan {
             schedulers: &["none", "mq-deadline", "kyber", "bfq", "bfq:strict_guarantees=1"],
             from: &["none", "mq-deadline", "kyber", "bfq"],
             benchmarks: &Benchmark::ALL,
-            load: Load { processes: 8, share: 0.9 },
+            load: BenchmarkLoad { processes: 8, share: 0.9 },
             mixed: &[Benchmark::Strided8, Benchmark::Random],
-            mixed_load: Load { processes: 8, share: 1.0 },
+            mixed_load: BenchmarkLoad { processes: 8, share: 1.0 },
             mixed_from: &["mq-deadline", "bfq"],
             interval: Duration::from_secs(1),
             trial_requests: 8000,
@@ -73,8 +73,8 @@ impl Plan {
             schedulers: &["none", "bfq"],
             from: &["none", "bfq"],
             benchmarks,
-            load: Load { share: 0.1, ..full.load },
-            mixed_load: Load { share: 0.1, ..full.mixed_load },
+            load: BenchmarkLoad { share: 0.1, ..full.load },
+            mixed_load: BenchmarkLoad { share: 0.1, ..full.mixed_load },
             mixed_from: &["bfq"],
             interval: Duration::from_millis(500),
             ..full
@@ -104,7 +104,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let plan = Plan::new(setup.quick);
     let signals = Signals::catch()?;
     let disk = VirtualDisk::attach(plan.disk, plan.size, plan.depth)?;
-    let files = FileSystem::make(&disk, &plan, setup.seed)?;
+    let files = BenchmarkFileSystem::make(&disk, &plan, setup.seed)?;
     let lane = Lane { plan: &plan, disk: &disk, files: &files, signals: &signals };
     let rows = lane.rows(plan.benchmarks, &plan.load, plan.from)?;
     let mixed = lane.rows(plan.mixed, &plan.mixed_load, plan.mixed_from)?;
@@ -116,19 +116,30 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
 struct Lane<'a> {
     plan: &'a Plan,
     disk: &'a VirtualDisk,
-    files: &'a FileSystem,
+    files: &'a BenchmarkFileSystem,
     signals: &'a Signals,
 }
 
 impl Lane<'_> {
     /// One row under each scheduler alone, and one with the autopilot from each of `starts`.
-    fn rows(&self, benchmarks: &[Benchmark], load: &Load, starts: &[&'static str]) -> anyhow::Result<Vec<Row>> {
+    fn rows(
+        &self,
+        benchmarks: &[Benchmark],
+        load: &BenchmarkLoad,
+        starts: &[&'static str],
+    ) -> anyhow::Result<Vec<Row>> {
         let alone = self.plan.schedulers.iter().map(|&scheduler| (scheduler, false));
         let flown = starts.iter().map(|&scheduler| (scheduler, true));
         alone.chain(flown).map(|(scheduler, flies)| self.row(benchmarks, load, scheduler, flies)).collect()
     }
 
-    fn row(&self, benchmarks: &[Benchmark], load: &Load, scheduler: &'static str, flies: bool) -> anyhow::Result<Row> {
+    fn row(
+        &self,
+        benchmarks: &[Benchmark],
+        load: &BenchmarkLoad,
+        scheduler: &'static str,
+        flies: bool,
+    ) -> anyhow::Result<Row> {
         let Self { plan, disk, files, signals } = *self;
         let queue = BlockQueue::open(disk.device())?;
         let spec = SchedulerSpec::parse(scheduler)?;
@@ -139,7 +150,7 @@ impl Lane<'_> {
             queue.set_tunable(name, &value.to_string())?;
         }
         let found = queue.state()?;
-        let flight = flies.then(|| Flight::start(plan, disk)).transpose()?;
+        let flight = flies.then(|| AutopilotDaemon::start(plan, disk)).transpose()?;
         let mut times = Vec::new();
         for benchmark in benchmarks {
             // What the page cache holds goes with the mount.
@@ -152,7 +163,7 @@ impl Lane<'_> {
                 bail!("ended by signal {signal}");
             }
         }
-        let (changes, audit) = flight.map(Flight::end).transpose()?.unzip();
+        let (changes, audit) = flight.map(AutopilotDaemon::end).transpose()?.unzip();
         let left = queue.state()?;
         if (&left.scheduler, &left.tunables) != (&found.scheduler, &found.tunables) {
             bail!(

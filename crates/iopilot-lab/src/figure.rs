@@ -9,12 +9,12 @@ use std::fmt::Write;
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
     pub(super) title: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<FigureLine>,
 }
 
 /// A line; lines of one name look alike in all panels.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct FigureLine {
     pub(super) name: String,
     /// In order of x.
     pub(super) points: Vec<(f64, f64)>,
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn panels_stand_in_rows_and_names_are_harmless() {
-        let line = |name: &str| Line { name: name.to_owned(), points: vec![(32.0, 1.0), (256.0, 2.0)] };
+        let line = |name: &str| FigureLine { name: name.to_owned(), points: vec![(32.0, 1.0), (256.0, 2.0)] };
         let panel = |title: &str| Panel { title: title.to_owned(), lines: vec![line("<a>"), line("b")] };
         let svg = draw("t & u", &[panel("one"), panel("two"), panel("three")], 2);
         assert!(svg.contains("width=\"660\" height=\"502\""), "{svg}");

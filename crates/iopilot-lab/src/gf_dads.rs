@@ -14,7 +14,7 @@ mod tables;
 
 use super::{Experiment, Outcome, Setup};
 use crate::gf::GfBenchmark;
-use bench::{AS, CFQ, DEADLINE, NOOP, Scheduler};
+use bench::{AS, CFQ, DEADLINE, NOOP, SchedulerIndex};
 use iopilot_block::Nanos;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -29,7 +29,7 @@ const BENCHMARKS: [GfBenchmark; 5] =
     [GfBenchmark::Ior, GfBenchmark::KernelRead, GfBenchmark::Strided512, GfBenchmark::Tac, GfBenchmark::Strided8];
 
 /// Two schedulers that are compared, in the source's order.
-type Pair = [Scheduler; 2];
+type Pair = [SchedulerIndex; 2];
 
 /// The pairs, and the figures with their results on hard disks and on SSDs, where AS and CFQ are not compared.
 const PAIRS: [(Pair, &str, Option<&str>); 5] = [

@@ -8,12 +8,12 @@
 
 mod in_step;
 mod judge;
+mod learning_table_disk;
 mod measure;
 mod picture;
 mod shadow;
 mod source;
 mod tables;
-mod virtual_disk;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_catalogue::{Catalogue, DeviceSpec, DiskSpec};

@@ -11,8 +11,8 @@
 //!   the cache: the pool is many times the host's memory.
 //! - Writes go to the cache. Above half of `dirty_bytes` a flusher writes the oldest, with up to 3584 requests in
 //!   flight (7/8 of Carroll's `nr_requests`); at all of it writers wait.
-//! - [`FileSystem::Extents`] allots a file's space in one piece where it can, writes 512 KiB at a time, and logs its
-//!   metadata in 32 KiB at one place, as XFS does. [`FileSystem::Blocks`] takes the next free blocks wherever they are,
+//! - [`AllocationStyle::Extents`] allots a file's space in one piece where it can, writes 512 KiB at a time, and logs its
+//!   metadata in 32 KiB at one place, as XFS does. [`AllocationStyle::Blocks`] takes the next free blocks wherever they are,
 //!   reads an indirect block before the 13th, writes page after page of 16 KiB, and metadata where they belong, as
 //!   EXT2 does.
 
@@ -31,7 +31,7 @@ const BLOCK_BYTES: u64 = BLOCK * SECTOR_BYTES;
 
 /// How a file system places and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSystem {
+pub enum AllocationStyle {
     /// Extents, large writes, a log: XFS in outline.
     Extents,
     /// Single blocks, page by page, metadata in place: EXT2 in outline.
@@ -58,7 +58,7 @@ pub struct PostmarkSpec {
     /// Transactions of all instances together that are counted.
     pub transactions: u32,
     /// The file system.
-    pub file_system: FileSystem,
+    pub file_system: AllocationStyle,
     /// Bytes to be written at which writers wait.
     pub dirty_bytes: u64,
     /// Computing for each MiB read or written.
@@ -68,7 +68,7 @@ pub struct PostmarkSpec {
 impl PostmarkSpec {
     /// Five instances of Carroll's (Table 4.6) with files up to `max_bytes`: 2 MiB for small disks, else 4 MiB. The memory
     /// is his 2 GiB, a tenth of which may be dirty.
-    pub fn carroll(file_system: FileSystem, max_bytes: u64) -> Self {
+    pub fn carroll(file_system: AllocationStyle, max_bytes: u64) -> Self {
         Self {
             instances: 5,
             files: 10_000,

@@ -13,7 +13,7 @@ use super::{Experiment, Outcome, Setup};
 use crate::mounts::FileSystemKind;
 use figures::Figures;
 use iopilot_live::Signals;
-use load::Load;
+use load::RecordedLoad;
 use stage::Stage;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -31,7 +31,7 @@ struct Part {
     disk: &'static str,
     depth: u32,
     file_system: FileSystemKind,
-    loads: &'static [Load],
+    loads: &'static [RecordedLoad],
 }
 
 /// What is measured.
@@ -90,7 +90,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let (mut cells, mut left_out) = (Vec::new(), Vec::new());
     let mut recorded = 0;
     for part in &plan.parts {
-        let (loads, without): (Vec<&Load>, Vec<&Load>) = part.loads.iter().partition(|load| load.can_run());
+        let (loads, without): (Vec<&RecordedLoad>, Vec<&RecordedLoad>) =
+            part.loads.iter().partition(|load| load.can_run());
         left_out.extend(without.iter().map(|load| load.name));
         let stage = Stage::set(part, &loads, setup.seed)?;
         for load in loads {

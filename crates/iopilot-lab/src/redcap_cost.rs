@@ -7,7 +7,7 @@ use super::virtual_disk::{VirtualDisk, program};
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use anyhow::{Context as _, bail};
 use awake::Awake;
-use fio::{Fio, Measured, Pattern};
+use fio::{Fio, FioPattern, FioResult};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,12 +75,12 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
         let _awake = if awake { Some(Awake::keep()?) } else { None };
         let (mut added, mut shares) = (Vec::new(), Vec::new());
         for pair in 0..extent.pairs {
-            let mut both = [Measured::default(); 2];
+            let mut both = [FioResult::default(); 2];
             // First one, then the other, and the next time the other way round.
             for which in [pair % 2, 1 - pair % 2] {
                 let (device, pid) = [(server.device(), server.pid()), (&cache.device, cache.pid)][which];
                 let before = cpu_us(pid)?;
-                let mut measured = fio.run(device, depth, Pattern::Hits { number: extent.hits })?;
+                let mut measured = fio.run(device, depth, FioPattern::Hits { number: extent.hits })?;
                 measured.cpu_us = (cpu_us(pid)? - before) / measured.requests.max(1.0);
                 both[which] = measured;
             }
@@ -142,7 +142,7 @@ fn misses(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
             disk.reset()?;
             let cache = (which == 1).then(|| Cache::attach(&disk, 64 << 20, "never")).transpose()?;
             let device = cache.as_ref().map_or_else(|| disk.device(), |cache| &cache.device);
-            both[which] = fio.run(device, 1, Pattern::Random { number: extent.misses, seed: pair })?.mean_us / 1e3;
+            both[which] = fio.run(device, 1, FioPattern::Random { number: extent.misses, seed: pair })?.mean_us / 1e3;
         }
         let percent = 100.0 * (both[1] / both[0] - 1.0);
         added.push(percent);

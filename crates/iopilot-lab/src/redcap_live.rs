@@ -10,7 +10,7 @@ mod stage;
 use super::{Experiment, Outcome, Setup};
 use crate::mounts::FileSystemKind;
 use iopilot_live::Signals;
-use load::Load;
+use load::ShellLoad;
 use memory_limit::MemoryLimit;
 use rival::Rival;
 use stage::Stage;
@@ -87,7 +87,7 @@ struct Plan {
     left_out: Vec<String>,
     /// Whether those who read have [`Way::memory`] and no more.
     limited: bool,
-    loads: &'static [Load],
+    loads: &'static [ShellLoad],
     runs: usize,
     /// Of the files' sizes.
     share: f64,
@@ -139,7 +139,7 @@ struct Cell {
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let plan = Plan::new(setup.quick);
     let signals = Signals::catch()?;
-    let (loads, without): (Vec<&Load>, Vec<&Load>) = plan.loads.iter().partition(|load| load.can_run());
+    let (loads, without): (Vec<&ShellLoad>, Vec<&ShellLoad>) = plan.loads.iter().partition(|load| load.can_run());
     let (mut cells, mut failures) = (Vec::new(), Vec::new());
     for part in &plan.parts {
         let stage = Stage::set(part, plan.share, setup.seed)?;

@@ -6,7 +6,7 @@
 mod algorithms;
 mod claims;
 
-use super::figure::{self, Line, Panel};
+use super::figure::{self, FigureLine, Panel};
 use super::gf::{BenchmarkSequence, GfBenchmark};
 use super::{Experiment, Outcome, ResultTable, Setup};
 use iopilot_catalogue::{AnyDevice, Catalogue};
@@ -114,9 +114,9 @@ impl Results {
             self.processes.iter().filter_map(at).collect()
         };
         let lines = |benchmark| {
-            let caches =
-                (0..CACHES.len()).map(|c| Line { name: CACHES[c].to_owned(), points: points(benchmark, Some(c)) });
-            std::iter::once(Line { name: "no cache".to_owned(), points: points(benchmark, None) })
+            let caches = (0..CACHES.len())
+                .map(|c| FigureLine { name: CACHES[c].to_owned(), points: points(benchmark, Some(c)) });
+            std::iter::once(FigureLine { name: "no cache".to_owned(), points: points(benchmark, None) })
                 .chain(caches)
                 .collect()
         };

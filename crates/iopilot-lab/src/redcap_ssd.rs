@@ -5,7 +5,7 @@ mod tables;
 mod thesis;
 
 use super::gf::GfBenchmark::{Ior, KernelRead, Strided8, Strided512, Tac};
-use super::redcap_bench::{Load, Plan, Results, pictures};
+use super::redcap_bench::{BenchPlan, BenchmarkMix, Results, pictures};
 use super::{Experiment, Outcome, Setup};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -20,29 +20,29 @@ const SSD_64: usize = 1;
 const CFQ: usize = 0;
 const NOOP: usize = 1;
 
-const LOADS: &[Load] = &[
-    Load::Alone(Tac),
-    Load::Alone(Strided512),
-    Load::Alone(Strided8),
-    Load::Alone(KernelRead),
-    Load::Alone(Ior),
-    Load::OneProgram,
-    Load::InARow,
-    Load::AtOnce,
+const LOADS: &[BenchmarkMix] = &[
+    BenchmarkMix::Alone(Tac),
+    BenchmarkMix::Alone(Strided512),
+    BenchmarkMix::Alone(Strided8),
+    BenchmarkMix::Alone(KernelRead),
+    BenchmarkMix::Alone(Ior),
+    BenchmarkMix::OneProgram,
+    BenchmarkMix::InARow,
+    BenchmarkMix::AtOnce,
 ];
 
-const WHOLE: Plan = Plan {
+const WHOLE: BenchPlan = BenchPlan {
     disks: &[("SSD-160", "ssd-160"), ("SSD-64", "ssd-64")],
     schedulers: &[("CFQ", "cfq"), ("Noop", "noop")],
     loads: LOADS,
     processes: &[1, 2, 4, 8, 16, 32],
     at_once: &[1, 2, 4],
     // Whole files where the source has seconds.
-    files: |load| if matches!(load, Load::Alone(Strided512 | Ior)) { 32.0 } else { 4.0 },
+    files: |load| if matches!(load, BenchmarkMix::Alone(Strided512 | Ior)) { 32.0 } else { 4.0 },
     algorithms: |_, _| &["vd"],
 };
 
-const QUICK: Plan = Plan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
+const QUICK: BenchPlan = BenchPlan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let results = Results::run(if setup.quick { QUICK } else { WHOLE }, setup)?;

@@ -5,7 +5,7 @@ mod tables;
 mod thesis;
 
 use super::gf::GfBenchmark::{Ior, KernelRead, Strided8, Strided512, Tac};
-use super::redcap_bench::{Load, Place, Plan, Results, pictures};
+use super::redcap_bench::{BenchPlan, BenchmarkMix, PlanCell, Results, pictures};
 use super::{Experiment, Outcome, Setup};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -20,17 +20,17 @@ const AGED: usize = 1;
 const CFQ: usize = 0;
 const AS: usize = 1;
 
-const LOADS: &[Load] = &[
-    Load::Alone(Tac),
-    Load::Alone(Strided512),
-    Load::Alone(Strided8),
-    Load::Alone(KernelRead),
-    Load::Alone(Ior),
-    Load::InARow,
-    Load::AtOnce,
+const LOADS: &[BenchmarkMix] = &[
+    BenchmarkMix::Alone(Tac),
+    BenchmarkMix::Alone(Strided512),
+    BenchmarkMix::Alone(Strided8),
+    BenchmarkMix::Alone(KernelRead),
+    BenchmarkMix::Alone(Ior),
+    BenchmarkMix::InARow,
+    BenchmarkMix::AtOnce,
 ];
 
-const WHOLE: Plan = Plan {
+const WHOLE: BenchPlan = BenchPlan {
     disks: &[("clean", "st3400620as"), ("aged", "hd-320-16")],
     schedulers: &[("CFQ", "cfq"), ("AS", "as:linux_2_6_23=1")],
     loads: LOADS,
@@ -40,11 +40,11 @@ const WHOLE: Plan = Plan {
     algorithms,
 };
 
-const QUICK: Plan = Plan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
+const QUICK: BenchPlan = BenchPlan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
 
 /// In one place equation 3.3 as printed, too.
-fn algorithms(place: Place, load: Load) -> &'static [&'static str] {
-    let printed = place == (CLEAN, CFQ) && matches!(load, Load::Alone(Strided512 | KernelRead));
+fn algorithms(place: PlanCell, load: BenchmarkMix) -> &'static [&'static str] {
+    let printed = place == (CLEAN, CFQ) && matches!(load, BenchmarkMix::Alone(Strided512 | KernelRead));
     if printed { &["vd", "vd-literal"] } else { &["vd"] }
 }
 

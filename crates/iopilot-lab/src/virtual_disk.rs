@@ -61,11 +61,14 @@ impl VirtualDisk {
     }
 
     /// Detaches it; each request that it served, in order of departure.
-    pub(super) fn requests(self) -> anyhow::Result<Vec<Served>> {
+    pub(super) fn requests(self) -> anyhow::Result<Vec<ServerLogEntry>> {
         self.detach()?;
         let path: PathBuf = self.folder.path().join("requests.csv");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        text.lines().skip(1).map(|line| Served::parse(line).with_context(|| format!("reading `{line}`"))).collect()
+        text.lines()
+            .skip(1)
+            .map(|line| ServerLogEntry::parse(line).with_context(|| format!("reading `{line}`")))
+            .collect()
     }
 
     fn detach(&self) -> anyhow::Result<()> {
@@ -92,7 +95,7 @@ pub(super) fn program() -> anyhow::Result<Command> {
 
 /// A request as the server saw it, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Served {
+pub(super) struct ServerLogEntry {
     pub(super) lba: u64,
     pub(super) arrived: Nanos,
     pub(super) due: Nanos,
@@ -101,7 +104,7 @@ pub(super) struct Served {
     pub(super) model: Nanos,
 }
 
-impl Served {
+impl ServerLogEntry {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(',').skip(1).map(|word| word.parse::<u64>().ok());
         let mut next = || words.next().flatten();
@@ -116,9 +119,9 @@ mod tests {
 
     #[test]
     fn a_line_of_the_log_is_read_as_documented() {
-        let served = Served::parse("read,2048,8,100,4100,4125,60");
+        let served = ServerLogEntry::parse("read,2048,8,100,4100,4125,60");
         let (arrived, due, left, model) = (Nanos(100), Nanos(4100), Nanos(4125), Nanos(60));
-        assert_eq!(served, Some(Served { lba: 2048, arrived, due, left, model }));
-        assert_eq!(Served::parse("read,2048,8,100"), None);
+        assert_eq!(served, Some(ServerLogEntry { lba: 2048, arrived, due, left, model }));
+        assert_eq!(ServerLogEntry::parse("read,2048,8,100"), None);
     }
 }

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
-use iopilot_catalogue::{AnyDevice, DeviceSpec, DiskSpec, SimulatedCache, TableDisk, TableModel, Training, load_disk, three_tables};
+use iopilot_catalogue::{
+    AnyDevice, DeviceSpec, DiskSpec, SimulatedCache, TableDisk, TableModel, Training, load_disk, three_tables,
+};
 use iopilot_device::{Device, DeviceRequest, Synchronous};
 use iopilot_lab::gf::{BenchmarkSequence, GfBenchmark};
 use iopilot_sched::SchedulerSpec;

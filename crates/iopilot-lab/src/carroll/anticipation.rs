@@ -4,12 +4,12 @@ mod claims;
 mod window;
 
 use super::bench::{
-    DISK, Depth, Point, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8, RAID10_2, RAID10_4, RAID10_8,
-    Shape, run_all,
+    DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8, RAID10_2,
+    RAID10_4, RAID10_8, run_all,
 };
-use super::figure::{self, Line, Panel};
+use super::figure::{self, FigureLine, Panel};
 use crate::{Experiment, Outcome, ResultTable, Setup};
-use window::Window;
+use window::AnticipationWindow;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "carroll-anticipation",
@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 /// A row of Table 5.2: the largest think time (µs) for which anticipation gains, and the random readers at which, with
 /// that think time, both are equal.
-struct Row(&'static Shape, u32, u32);
+struct Row(&'static DiskConfiguration, u32, u32);
 
 const TABLE_5_2: [Row; 11] = [
     Row(&DISK, 2000, 32),
@@ -121,7 +121,7 @@ impl Results {
     }
 
     /// MiB/s on `shape` with `load` random readers; `None` where that was not run.
-    fn at(&self, shape: &Shape, think_us: u32, load: u32, test: Test) -> Option<f64> {
+    fn at(&self, shape: &DiskConfiguration, think_us: u32, load: u32, test: Test) -> Option<f64> {
         let shape = TABLE_5_2.iter().position(|row| row.0.key == shape.key)?;
         let think = self.think_us.iter().position(|&t| t == think_us)?;
         let load = self.loads.iter().position(|&l| l == load)?;
@@ -130,18 +130,18 @@ impl Results {
     }
 
     /// `a`'s bandwidth over `b`'s.
-    fn ratio(&self, shape: &Shape, think_us: u32, load: u32, a: Test, b: Test) -> Option<f64> {
+    fn ratio(&self, shape: &DiskConfiguration, think_us: u32, load: u32, a: Test, b: Test) -> Option<f64> {
         Some(self.at(shape, think_us, load, a)? / self.at(shape, think_us, load, b)?)
     }
 
     /// What anticipation gains at each load: with over without.
-    fn gains(&self, shape: &Shape, think_us: u32, with: Test) -> Vec<(u32, f64)> {
+    fn gains(&self, shape: &DiskConfiguration, think_us: u32, with: Test) -> Vec<(u32, f64)> {
         let gain = |&l: &u32| self.ratio(shape, think_us, l, with, Test::Without).map(|g| (l, g));
         self.loads.iter().filter_map(gain).collect()
     }
 
-    fn window(&self, shape: &Shape, with: Test) -> Window {
-        Window::of(&self.think_us, |think| self.gains(shape, think, with))
+    fn window(&self, shape: &DiskConfiguration, with: Test) -> AnticipationWindow {
+        AnticipationWindow::of(&self.think_us, |think| self.gains(shape, think, with))
     }
 
     fn table(&self) -> ResultTable {
@@ -192,7 +192,7 @@ impl Results {
 
     /// A panel for each configuration: bandwidth over random readers for think times of 0.1, 1 and 8 ms.
     fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &Shape, think: u32, test: Test, name: &str| Line {
+        let line = |shape: &DiskConfiguration, think: u32, test: Test, name: &str| FigureLine {
             name: format!("{} ms, {name}", f64::from(think) / 1e3),
             points: self.loads.iter().filter_map(|&l| Some((f64::from(l), self.at(shape, think, l, test)?))).collect(),
         };

@@ -13,7 +13,7 @@ const MIB: f64 = 1_048_576.0;
 
 /// A disk configuration of 4.3.1: one of the shipped machines.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct DiskConfiguration {
     /// As in the machine's file name, after `carroll-`.
     pub(super) key: &'static str,
     /// As he calls it.
@@ -25,7 +25,7 @@ pub(super) struct Shape {
 
 macro_rules! shapes {
     ($($name:ident = $key:literal, $title:literal, $disks:literal;)*) => {
-        $(pub(super) const $name: Shape = Shape {
+        $(pub(super) const $name: DiskConfiguration = DiskConfiguration {
             key: $key,
             title: $title,
             disks: $disks,
@@ -33,7 +33,7 @@ macro_rules! shapes {
         };)*
         /// Every one of them.
         #[cfg(test)]
-        const EVERY: &[Shape] = &[$($name),*];
+        const EVERY: &[DiskConfiguration] = &[$($name),*];
     };
 }
 
@@ -68,7 +68,7 @@ pub(super) enum Depth {
 /// One run: configuration, scheduler, load.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
-    pub(super) shape: &'static Shape,
+    pub(super) shape: &'static DiskConfiguration,
     pub(super) depth: Depth,
     /// The scheduler with its tunables, as on the command line.
     pub(super) scheduler: String,
@@ -80,7 +80,7 @@ pub(super) struct Point {
 
 /// The results of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Measured {
+pub(super) struct ArrayResult {
     /// Aggregate bandwidth, MiB/s.
     pub(super) mib_s: f64,
     /// Of the response times.
@@ -91,7 +91,7 @@ pub(super) struct Measured {
     pub(super) unevenness: f64,
 }
 
-impl Measured {
+impl ArrayResult {
     pub(super) fn of(report: &RunReport) -> Self {
         let rates: Vec<f64> = report.processes.iter().map(|p| p.bytes as f64).collect();
         let n = rates.len().max(1) as f64;
@@ -116,7 +116,7 @@ pub(super) fn random_readers(processes: u32, block: &str, seconds: f64) -> Strin
 }
 
 /// The machine of `shape` with `depth` requests at the device.
-pub(super) fn machine(shape: &Shape, depth: Depth) -> Result<Machine, SimError> {
+pub(super) fn machine(shape: &DiskConfiguration, depth: Depth) -> Result<Machine, SimError> {
     let mut machine = Machine::from_toml(shape.toml, Path::new(shape.key))?;
     match depth {
         Depth::Shallow => {}
@@ -126,7 +126,7 @@ pub(super) fn machine(shape: &Shape, depth: Depth) -> Result<Machine, SimError> 
     Ok(machine)
 }
 
-fn run(point: &Point, seed: u64, progress: &Progress) -> Result<Measured, SimError> {
+fn run(point: &Point, seed: u64, progress: &Progress) -> Result<ArrayResult, SimError> {
     let mut machine = machine(point.shape, point.depth)?;
     machine.block.max_sectors_kb = point.max_sectors_kb;
     let jobs = FioJobs::parse(&point.jobs, "readers")?;
@@ -134,7 +134,7 @@ fn run(point: &Point, seed: u64, progress: &Progress) -> Result<Measured, SimErr
     let scheduler = scheduler(&point.scheduler)?;
     let report =
         simulate(&machine, &workload, &scheduler, &RunOptions { seed, log: false, ..RunOptions::default() }, progress)?;
-    Ok(Measured::of(&report))
+    Ok(ArrayResult::of(&report))
 }
 
 pub(super) fn scheduler(name: &str) -> Result<SchedulerSpec, InputError> {
@@ -142,7 +142,7 @@ pub(super) fn scheduler(name: &str) -> Result<SchedulerSpec, InputError> {
 }
 
 /// Runs all points, on as many threads as there are; the results are in the points' order.
-pub(super) fn run_all(points: &[Point], setup: &Setup<'_>) -> Result<Vec<Measured>, SimError> {
+pub(super) fn run_all(points: &[Point], setup: &Setup<'_>) -> Result<Vec<ArrayResult>, SimError> {
     points.par_iter().map(|point| run(point, setup.seed, setup.progress)).collect()
 }
 
@@ -193,7 +193,7 @@ mod tests {
         let progress = Progress::default();
         let setup = Setup { quick: true, seed: 7, progress: &progress };
         let all = run_all(&points[..3], &setup).unwrap();
-        let one: Vec<Measured> = points[..3].iter().map(|p| run(p, 7, &progress).unwrap()).collect();
+        let one: Vec<ArrayResult> = points[..3].iter().map(|p| run(p, 7, &progress).unwrap()).collect();
         assert_eq!(all, one);
         assert!(all[1].mib_s < all[2].mib_s);
         assert!(run_all(&points, &setup).is_err());

@@ -1,8 +1,8 @@
 //! `carroll-cfq-idling`: what CFQ's idling costs on arrays, and when it stops (5.1, 6.4).
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4, RAID10_8, Shape,
-    random_readers, run_all, span,
+    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
+    RAID10_8, random_readers, run_all, span,
 };
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 
@@ -13,7 +13,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SHAPES: [&Shape; 8] = [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
+const SHAPES: [&DiskConfiguration; 8] =
+    [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
 const PROCESSES: [u32; 3] = [32, 128, 256];
 
 /// Loads, and what they are for.
@@ -81,10 +82,10 @@ impl Load {
 /// A load on a configuration, with idling and without.
 struct Row {
     load: Load,
-    shape: &'static Shape,
+    shape: &'static DiskConfiguration,
     processes: u32,
-    idling: Measured,
-    without: Measured,
+    idling: ArrayResult,
+    without: ArrayResult,
 }
 
 impl Row {
@@ -241,8 +242,8 @@ mod tests {
     use super::*;
 
     fn rows(share: impl Fn(Load, u32) -> f64) -> Vec<Row> {
-        let measured = |mib_s| Measured { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
-        let row = |load: Load, shape: &'static Shape| Row {
+        let measured = |mib_s| ArrayResult { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
+        let row = |load: Load, shape: &'static DiskConfiguration| Row {
             load,
             shape,
             processes: 32,

@@ -1,9 +1,10 @@
 //! `carroll-deadline`: deadlines that all expire, and longer ones (5.1.1, 6.4).
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID_DISK, RAID0_8, RAID10_2, Shape, mean, random_readers, run_all, span,
+    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_8, RAID10_2, mean, random_readers, run_all,
+    span,
 };
-use super::figure::{self, Line, Panel};
+use super::figure::{self, FigureLine, Panel};
 use super::readers::Who;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 
@@ -14,9 +15,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SHAPES: [&Shape; 4] = [&DISK, &RAID_DISK, &RAID10_2, &RAID0_8];
+const SHAPES: [&DiskConfiguration; 4] = [&DISK, &RAID_DISK, &RAID10_2, &RAID0_8];
 /// Those where it falls.
-const SMALL: [&Shape; 3] = [&DISK, &RAID_DISK, &RAID10_2];
+const SMALL: [&DiskConfiguration; 3] = [&DISK, &RAID_DISK, &RAID10_2];
 const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [64, 128, 256];
 /// Longer expiries, ms.
@@ -27,11 +28,11 @@ const SCALE: f64 = 2.0;
 /// What is compared at one load of one configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
-    fifo: Measured,
-    deadline: Measured,
-    scan: Measured,
-    long: Measured,
-    scaled: Measured,
+    fifo: ArrayResult,
+    deadline: ArrayResult,
+    scan: ArrayResult,
+    long: ArrayResult,
+    scaled: ArrayResult,
     scaled_ms: u32,
 }
 
@@ -44,9 +45,9 @@ struct Results {
 impl Results {
     fn run(setup: &Setup<'_>) -> anyhow::Result<Self> {
         let (loads, seconds) = if setup.quick { (&QUICK_LOADS[..], 6.0) } else { (&LOADS[..], seconds()) };
-        let places: Vec<(&'static Shape, u32)> =
+        let places: Vec<(&'static DiskConfiguration, u32)> =
             SHAPES.into_iter().flat_map(|s| loads.iter().map(move |&l| (s, l))).collect();
-        let point = |&(shape, load): &(&'static Shape, u32), scheduler: String| Point {
+        let point = |&(shape, load): &(&'static DiskConfiguration, u32), scheduler: String| Point {
             shape,
             depth: Depth::Shallow,
             scheduler,
@@ -77,13 +78,13 @@ impl Results {
     }
 
     /// The cells of a configuration, by load.
-    fn of(&self, shape: &Shape) -> Vec<(u32, &Cell)> {
+    fn of(&self, shape: &DiskConfiguration) -> Vec<(u32, &Cell)> {
         let i = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         self.loads.iter().copied().zip(self.cells.iter().skip(i * self.loads.len())).collect()
     }
 
     /// Where deadline serves most: the place among the loads.
-    fn peak(&self, shape: &Shape) -> usize {
+    fn peak(&self, shape: &DiskConfiguration) -> usize {
         let cells = self.of(shape);
         (0..cells.len()).max_by(|&a, &b| cells[a].1.deadline.mib_s.total_cmp(&cells[b].1.deadline.mib_s)).unwrap_or(0)
     }
@@ -133,11 +134,11 @@ impl Results {
     }
 
     fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &Shape, name: &str, of: fn(&Cell) -> f64| Line {
+        let line = |shape: &DiskConfiguration, name: &str, of: fn(&Cell) -> f64| FigureLine {
             name: name.to_owned(),
             points: self.of(shape).into_iter().map(|(l, c)| (f64::from(l), of(c))).collect(),
         };
-        let panel = |shape: &Shape| Panel {
+        let panel = |shape: &DiskConfiguration| Panel {
             title: shape.title.to_owned(),
             lines: vec![
                 line(shape, "fifo", |c| c.fifo.mib_s),
@@ -177,7 +178,7 @@ fn claims(r: &Results) -> Vec<Claim> {
 }
 
 /// The last load before deadline falls: with a bandwidth within 2 % of its best.
-fn before_the_fall(r: &Results, shape: &Shape) -> Option<(u32, f64)> {
+fn before_the_fall(r: &Results, shape: &DiskConfiguration) -> Option<(u32, f64)> {
     let cells = r.of(shape);
     let best = span(cells.iter().map(|c| c.1.deadline.mib_s)).1;
     let last = cells.iter().rposition(|c| c.1.deadline.mib_s >= 0.98 * best)?;
@@ -188,7 +189,7 @@ fn before_the_fall(r: &Results, shape: &Shape) -> Option<(u32, f64)> {
 
 fn begins(r: &Results) -> Claim {
     let all = SMALL.map(|s| (s, before_the_fall(r, s)));
-    let last_load = |(s, last): &(&Shape, Option<(u32, f64)>)| match last {
+    let last_load = |(s, last): &(&DiskConfiguration, Option<(u32, f64)>)| match last {
         Some((load, mean)) => format!("{} {mean:.0} ms with {load}", s.key),
         None => format!("{} does not fall", s.key),
     };
@@ -304,13 +305,14 @@ mod tests {
     use super::*;
 
     fn results(deadline: impl Fn(usize) -> (f64, f64), cured: f64) -> Results {
-        let measured = |mib_s, mean_ms| Measured { mib_s, mean_ms, stddev_ms: 1.0, max_ms: mean_ms, unevenness: 0.05 };
+        let measured =
+            |mib_s, mean_ms| ArrayResult { mib_s, mean_ms, stddev_ms: 1.0, max_ms: mean_ms, unevenness: 0.05 };
         let cell = |i: usize| {
             let (mib_s, mean_ms) = deadline(i);
             let even = if mean_ms >= 500.0 { 0.01 } else { 0.05 };
             Cell {
                 fifo: measured(6.0, mean_ms),
-                deadline: Measured { unevenness: even, ..measured(mib_s, mean_ms) },
+                deadline: ArrayResult { unevenness: even, ..measured(mib_s, mean_ms) },
                 scan: measured(6.2 + i as f64 / 4.0, mean_ms),
                 long: measured(cured, mean_ms),
                 scaled: measured(cured.max(mib_s), mean_ms),

@@ -1,9 +1,10 @@
 //! `carroll-deep-queue`: how many requests the device should be given (3.3, 4.3.2, 5.1, 6.2).
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID0_2, RAID0_8, RAID5_8, RAID10_2, Shape, random_readers, run_all, span,
+    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID0_2, RAID0_8, RAID5_8, RAID10_2, random_readers, run_all,
+    span,
 };
-use super::figure::{self, Line, Panel};
+use super::figure::{self, FigureLine, Panel};
 use super::readers::Who;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_device::Device;
@@ -15,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SHAPES: [&Shape; 5] = [&DISK, &RAID10_2, &RAID0_2, &RAID0_8, &RAID5_8];
+const SHAPES: [&DiskConfiguration; 5] = [&DISK, &RAID10_2, &RAID0_2, &RAID0_8, &RAID5_8];
 const DEPTHS: [u32; 10] = [1, 2, 8, 16, 32, 64, 96, 128, 256, 512];
 const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 512];
 /// Those that never leave the device idle on purpose.
@@ -26,7 +27,7 @@ const BLOCKS: [&str; 2] = ["16k", "1m"];
 struct Results {
     depths: Vec<u32>,
     /// By block size, configuration, depth and scheduler.
-    cells: Vec<Measured>,
+    cells: Vec<ArrayResult>,
 }
 
 impl Results {
@@ -49,7 +50,7 @@ impl Results {
         Ok(Self { depths: depths.to_vec(), cells: run_all(&points, setup)? })
     }
 
-    fn at(&self, block: &str, shape: &Shape, depth: u32, who: Who) -> f64 {
+    fn at(&self, block: &str, shape: &DiskConfiguration, depth: u32, who: Who) -> f64 {
         let block = BLOCKS.iter().position(|&b| b == block).unwrap_or(0);
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let depth = self.depths.iter().position(|&d| d == depth).unwrap_or(0);
@@ -62,7 +63,7 @@ impl Results {
     }
 
     /// How far the schedulers are apart: the best over the worst.
-    fn spread(&self, block: &str, shape: &Shape, depth: u32) -> f64 {
+    fn spread(&self, block: &str, shape: &DiskConfiguration, depth: u32) -> f64 {
         let (low, high) = span(WHO.map(|who| self.at(block, shape, depth, who)));
         high / low
     }
@@ -85,11 +86,11 @@ impl Results {
     }
 
     fn panels(&self) -> Vec<Panel> {
-        let line = |block: &str, shape: &Shape, who: Who| Line {
+        let line = |block: &str, shape: &DiskConfiguration, who: Who| FigureLine {
             name: who.key().replace('_', " "),
             points: self.depths.iter().map(|&d| (f64::from(d).log2(), self.at(block, shape, d, who))).collect(),
         };
-        let panel = |block: &'static str, shape: &Shape| Panel {
+        let panel = |block: &'static str, shape: &DiskConfiguration| Panel {
             title: format!("{}, {}", shape.title, if block == "1m" { "1 MiB" } else { "16 KiB" }),
             lines: WHO.map(|who| line(block, shape, who)).to_vec(),
         };
@@ -142,11 +143,11 @@ fn deep_queue_negates(r: &Results) -> Claim {
 }
 
 fn deep_fifo_beats_the_host(r: &Results) -> Claim {
-    let lead = |s: &'static Shape| {
+    let lead = |s: &'static DiskConfiguration| {
         let best = span(WHO.map(|who| r.at("16k", s, 32, who))).1;
         (s, r.at("16k", s, r.deepest(), Who::Fifo) / best)
     };
-    let leads: Vec<(&Shape, f64)> = SHAPES.into_iter().filter(|s| s.disks > 1).map(lead).collect();
+    let leads: Vec<(&DiskConfiguration, f64)> = SHAPES.into_iter().filter(|s| s.disks > 1).map(lead).collect();
     let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
     Claim::new(
         "Carroll 5.1.1",
@@ -197,7 +198,7 @@ fn idle_disks_of_two() -> Claim {
 }
 
 fn depth_32_feeds_the_disks(r: &Results) -> Claim {
-    let of = |s: &Shape| r.at("16k", s, 32, Who::Fifo) / r.at("16k", s, r.deepest(), Who::Fifo);
+    let of = |s: &DiskConfiguration| r.at("16k", s, 32, Who::Fifo) / r.at("16k", s, r.deepest(), Who::Fifo);
     let (eight, two) = (of(&RAID0_8), of(&RAID0_2));
     Claim::new(
         "Carroll 4.3.2",
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn were_depth_of_no_effect_the_claims_of_one_would_fail() {
-        let measured = |mib_s| Measured { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
+        let measured = |mib_s| ArrayResult { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
         let depths = vec![1, 8, 32, 512];
         let n = BLOCKS.len() * SHAPES.len() * depths.len() * WHO.len();
         let r = Results { depths, cells: vec![measured(10.0); n] };

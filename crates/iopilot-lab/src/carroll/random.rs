@@ -1,6 +1,6 @@
 //! `carroll-random`: random readers of 16 KiB (4.3.3, 5.1.1).
 
-use super::bench::{DISK, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_8, Shape, mean, span};
+use super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_8, mean, span};
 use super::figure;
 use super::readers::{Results, TEN, Who::*, seconds};
 use crate::{Claim, Experiment, Outcome, Setup};
@@ -49,17 +49,18 @@ fn claims(r: &Results) -> Vec<Claim> {
     ]
 }
 
-fn all(r: &Results) -> Vec<&'static Shape> {
+fn all(r: &Results) -> Vec<&'static DiskConfiguration> {
     r.shapes().collect()
 }
 
-fn disks() -> [&'static Shape; 2] {
+fn disks() -> [&'static DiskConfiguration; 2] {
     [&DISK, &RAID_DISK]
 }
 
 fn deep_fifo_on_arrays(r: &Results) -> Claim {
-    let lead = |s: &'static Shape| mean(r.queued().map(|l| r.mib_s(s, l, FifoDeep) / r.best(s, l, &[FifoDeep])));
-    let leads: Vec<(&Shape, f64)> = r.arrays().map(|s| (s, lead(s))).collect();
+    let lead =
+        |s: &'static DiskConfiguration| mean(r.queued().map(|l| r.mib_s(s, l, FifoDeep) / r.best(s, l, &[FifoDeep])));
+    let leads: Vec<(&DiskConfiguration, f64)> = r.arrays().map(|s| (s, lead(s))).collect();
     let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
     Claim::new(
         SOURCE,
@@ -73,7 +74,7 @@ fn deep_fifo_on_arrays(r: &Results) -> Claim {
 }
 
 fn distance_on_a_disk(r: &Results) -> Claim {
-    let share = |s: &&'static Shape| {
+    let share = |s: &&'static DiskConfiguration| {
         let ratio = |l| r.mib_s(s, l, Scan).max(r.mib_s(s, l, Sstf)) / r.best(s, l, &[Scan, Sstf]);
         mean(r.queued().map(ratio))
     };
@@ -148,8 +149,8 @@ fn idling_costs(r: &Results) -> Claim {
 }
 
 fn idling_delays(r: &Results) -> Claim {
-    let more = |f: fn(&super::bench::Measured) -> f64| {
-        let of = |s: &'static Shape, l: u32| {
+    let more = |f: fn(&super::bench::ArrayResult) -> f64| {
+        let of = |s: &'static DiskConfiguration, l: u32| {
             let others = TEN.into_iter().filter(|&w| w != Cfq).map(|w| f(r.at(s, l, w))).fold(0.0, f64::max);
             f(r.at(s, l, Cfq)) / others
         };
@@ -291,7 +292,7 @@ fn anticipation_is_found_useless(r: &Results) -> Claim {
 
 fn deadline_on_large_arrays(r: &Results) -> Claim {
     let (fewest, most) = r.ends();
-    let large: Vec<&Shape> = r.arrays().filter(|s| s.disks >= 4).collect();
+    let large: Vec<&DiskConfiguration> = r.arrays().filter(|s| s.disks >= 4).collect();
     let (share, _) = span(large.iter().flat_map(|s| r.loads.iter().map(|&l| r.ratio(s, l, Deadline, Scan))));
     let (growth, _) = span(large.iter().map(|s| r.mib_s(s, most, Deadline) / r.mib_s(s, fewest, Deadline)));
     Claim::new(
@@ -324,7 +325,7 @@ fn deadline_falls_on_disks(r: &Results) -> Claim {
 
 fn anticipatory_does_not_fall(r: &Results) -> Claim {
     let (_, most) = r.ends();
-    let of_best = |s: &&'static Shape| {
+    let of_best = |s: &&'static DiskConfiguration| {
         let peak = r.loads.iter().map(|&l| r.mib_s(s, l, As)).fold(0.0, f64::max);
         r.mib_s(s, most, As) / peak
     };
@@ -340,7 +341,7 @@ fn anticipatory_does_not_fall(r: &Results) -> Claim {
 }
 
 fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
-    let ratio = |s: &'static Shape, l: u32| r.at(s, l, Deadline).max_ms / r.at(s, l, As).max_ms;
+    let ratio = |s: &'static DiskConfiguration, l: u32| r.at(s, l, Deadline).max_ms / r.at(s, l, As).max_ms;
     let ratios: Vec<f64> = disks().iter().flat_map(|s| r.queued().map(move |l| ratio(s, l))).collect();
     let (low, high) = span(ratios.iter().copied());
     let average = mean(ratios);
@@ -357,16 +358,16 @@ fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
 /// What a claim says of figures that are made up, to see that each can fail.
 #[cfg(test)]
 mod tests {
-    use super::super::bench::Measured;
+    use super::super::bench::ArrayResult;
     use super::super::readers::Who;
     use super::*;
 
-    fn measured(mib_s: f64) -> Measured {
-        Measured { mib_s, mean_ms: 100.0, stddev_ms: 50.0, max_ms: 300.0, unevenness: 0.1 }
+    fn measured(mib_s: f64) -> ArrayResult {
+        ArrayResult { mib_s, mean_ms: 100.0, stddev_ms: 50.0, max_ms: 300.0, unevenness: 0.1 }
     }
 
     /// The text of what is not reproduced.
-    fn failing(cell: impl Fn(&Shape, u32, Who) -> Measured) -> Vec<String> {
+    fn failing(cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Vec<String> {
         let r = Results::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()
     }

@@ -1,10 +1,10 @@
 //! The micro-benchmarks (4.3.3): ten schedulers, eight disk configurations, 32 to 256 processes.
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4, RAID10_8, Shape,
-    random_readers, run_all,
+    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
+    RAID10_8, random_readers, run_all,
 };
-use super::figure::{Line, Panel};
+use super::figure::{FigureLine, Panel};
 use crate::{ResultTable, Setup};
 use iopilot_sim::SimError;
 use std::fmt::Write;
@@ -68,14 +68,15 @@ impl Who {
 }
 
 /// The eight configurations of 4.3.3.
-const SHAPES: [&Shape; 8] = [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
+const SHAPES: [&DiskConfiguration; 8] =
+    [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
 const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [32, 96, 256];
 
 /// What came out, for each configuration, number of processes and scheduler.
 pub(super) struct Results {
     pub(super) loads: Vec<u32>,
-    cells: Vec<Measured>,
+    cells: Vec<ArrayResult>,
 }
 
 impl Results {
@@ -98,7 +99,7 @@ impl Results {
     }
 
     #[cfg(test)]
-    pub(super) fn made_up(loads: &[u32], cell: impl Fn(&Shape, u32, Who) -> Measured) -> Self {
+    pub(super) fn made_up(loads: &[u32], cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Self {
         let cell = &cell;
         let cells = SHAPES.into_iter().flat_map(|shape| {
             loads.iter().flat_map(move |&load| TEN.into_iter().map(move |who| cell(shape, load, who)))
@@ -107,40 +108,41 @@ impl Results {
     }
 
     /// The configurations.
-    pub(super) fn shapes(&self) -> impl Iterator<Item = &'static Shape> {
+    pub(super) fn shapes(&self) -> impl Iterator<Item = &'static DiskConfiguration> {
         SHAPES.into_iter()
     }
 
     /// Those with several disks.
-    pub(super) fn arrays(&self) -> impl Iterator<Item = &'static Shape> {
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &'static DiskConfiguration> {
         SHAPES.into_iter().filter(|s| s.disks > 1)
     }
 
     /// What `who` did on `shape` under `load` processes, one of `loads`.
-    pub(super) fn at(&self, shape: &Shape, load: u32, who: Who) -> &Measured {
+    pub(super) fn at(&self, shape: &DiskConfiguration, load: u32, who: Who) -> &ArrayResult {
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let load = self.loads.iter().position(|&l| l == load).unwrap_or(0);
         let who = TEN.iter().position(|&w| w == who).unwrap_or(0);
         &self.cells[(shape * self.loads.len() + load) * TEN.len() + who]
     }
 
-    pub(super) fn mib_s(&self, shape: &Shape, load: u32, who: Who) -> f64 {
+    pub(super) fn mib_s(&self, shape: &DiskConfiguration, load: u32, who: Who) -> f64 {
         self.at(shape, load, who).mib_s
     }
 
     /// `a`'s bandwidth over `b`'s.
-    pub(super) fn ratio(&self, shape: &Shape, load: u32, a: Who, b: Who) -> f64 {
+    pub(super) fn ratio(&self, shape: &DiskConfiguration, load: u32, a: Who, b: Who) -> f64 {
         self.mib_s(shape, load, a) / self.mib_s(shape, load, b)
     }
 
     /// The ratio at every configuration of `shapes` and every load.
-    pub(super) fn ratios(&self, shapes: &[&'static Shape], a: Who, b: Who) -> Vec<f64> {
-        let of = |s: &&'static Shape| self.loads.iter().map(|&l| self.ratio(s, l, a, b)).collect::<Vec<_>>();
+    pub(super) fn ratios(&self, shapes: &[&'static DiskConfiguration], a: Who, b: Who) -> Vec<f64> {
+        let of =
+            |s: &&'static DiskConfiguration| self.loads.iter().map(|&l| self.ratio(s, l, a, b)).collect::<Vec<_>>();
         shapes.iter().flat_map(of).collect()
     }
 
     /// The most that any but those of `without` reach.
-    pub(super) fn best(&self, shape: &Shape, load: u32, without: &[Who]) -> f64 {
+    pub(super) fn best(&self, shape: &DiskConfiguration, load: u32, without: &[Who]) -> f64 {
         let others = TEN.into_iter().filter(|w| !without.contains(w));
         others.map(|w| self.mib_s(shape, load, w)).fold(0.0, f64::max)
     }
@@ -195,7 +197,7 @@ impl Results {
 
     /// A panel for each configuration: bandwidth over processes.
     pub(super) fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &'static Shape, who: Who| Line {
+        let line = |shape: &'static DiskConfiguration, who: Who| FigureLine {
             name: who.key().replace('_', " "),
             points: self.loads.iter().map(|&l| (f64::from(l), self.mib_s(shape, l, who))).collect(),
         };

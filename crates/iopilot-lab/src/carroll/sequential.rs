@@ -1,6 +1,6 @@
 //! `carroll-sequential`: readers of 1 MiB at random places (4.3.3, 5.1.2).
 
-use super::bench::{DISK, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, Shape, mean, span};
+use super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, mean, span};
 use super::figure;
 use super::readers::{Results, Who, Who::*, seconds};
 use crate::{Claim, Experiment, Outcome, Setup};
@@ -51,19 +51,21 @@ fn claims(r: &Results) -> Vec<Claim> {
     ]
 }
 
-fn all(r: &Results) -> Vec<&'static Shape> {
+fn all(r: &Results) -> Vec<&'static DiskConfiguration> {
     r.shapes().collect()
 }
 
 /// The values with their configurations, as `disk 1.02, raid0-8 0.95`.
-fn by_shape<'a>(values: impl IntoIterator<Item = (&'a Shape, f64)>) -> String {
+fn by_shape<'a>(values: impl IntoIterator<Item = (&'a DiskConfiguration, f64)>) -> String {
     let each: Vec<String> = values.into_iter().map(|(s, v)| format!("{} {v:.2}", s.key)).collect();
     each.join(", ")
 }
 
 fn without_idling_it_is_best(r: &Results) -> Claim {
-    let share = |s: &'static Shape| mean(r.queued().map(|l| r.mib_s(s, l, CfqNoIdle) / r.best(s, l, &[CfqNoIdle])));
-    let shares: Vec<(&Shape, f64)> = r.shapes().filter(|s| s.key != RAID0_8.key).map(|s| (s, share(s))).collect();
+    let share =
+        |s: &'static DiskConfiguration| mean(r.queued().map(|l| r.mib_s(s, l, CfqNoIdle) / r.best(s, l, &[CfqNoIdle])));
+    let shares: Vec<(&DiskConfiguration, f64)> =
+        r.shapes().filter(|s| s.key != RAID0_8.key).map(|s| (s, share(s))).collect();
     let best = shares.iter().filter(|(_, share)| *share >= 1.0).count();
     Claim::new(
         SOURCE,
@@ -99,7 +101,7 @@ fn deep_fifo_at_low_load(r: &Results) -> Claim {
 
 fn deep_fifo_does_not_scale(r: &Results) -> Claim {
     let (fewest, most) = r.ends();
-    let growth = |s: &'static Shape| (s, r.mib_s(s, most, FifoDeep) / r.mib_s(s, fewest, FifoDeep));
+    let growth = |s: &'static DiskConfiguration| (s, r.mib_s(s, most, FifoDeep) / r.mib_s(s, fewest, FifoDeep));
     let all = [&RAID6_8, &RAID10_2, &RAID5_8, &DISK].map(growth);
     Claim::new(
         SOURCE,
@@ -112,8 +114,8 @@ fn deep_fifo_does_not_scale(r: &Results) -> Claim {
 }
 
 fn idling_is_bimodal(r: &Results) -> Claim {
-    let share = |s: &'static Shape| (s, mean(r.loads.iter().map(|&l| r.ratio(s, l, Cfq, CfqNoIdle))));
-    let shares: Vec<(&Shape, f64)> = r.shapes().map(share).collect();
+    let share = |s: &'static DiskConfiguration| (s, mean(r.loads.iter().map(|&l| r.ratio(s, l, Cfq, CfqNoIdle))));
+    let shares: Vec<(&DiskConfiguration, f64)> = r.shapes().map(share).collect();
     let (good, poor) = (shares.iter().filter(|s| s.1 >= 0.97).count(), shares.iter().filter(|s| s.1 <= 0.7).count());
     Claim::new(
         SOURCE,
@@ -182,11 +184,12 @@ fn distance_on_raid_0(r: &Results) -> Claim {
 }
 
 fn longest_waits(r: &Results) -> Claim {
-    let longest =
-        |s: &'static Shape| span(r.loads.iter().flat_map(|&l| [Scan, Sstf].map(|w| r.at(s, l, w).max_ms / 1e3))).1;
+    let longest = |s: &'static DiskConfiguration| {
+        span(r.loads.iter().flat_map(|&l| [Scan, Sstf].map(|w| r.at(s, l, w).max_ms / 1e3))).1
+    };
     let (disk, mirror) = (longest(&DISK), longest(&RAID10_2));
     let others = [Noop, Fifo, Deadline, AsNoAntic, CfqNoIdle];
-    let over = |s: &'static Shape, l: u32| {
+    let over = |s: &'static DiskConfiguration, l: u32| {
         let most = [Scan, Sstf].map(|w| r.at(s, l, w).max_ms).into_iter().fold(0.0, f64::max);
         others.map(|w| most / r.at(s, l, w).max_ms).into_iter().fold(0.0, f64::max)
     };
@@ -206,7 +209,7 @@ fn longest_waits(r: &Results) -> Claim {
 fn deviations_of_distance(r: &Results) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
-    let grown = |s: &'static Shape, w: Who| r.at(s, most, w).stddev_ms / r.at(s, first, w).stddev_ms;
+    let grown = |s: &'static DiskConfiguration, w: Who| r.at(s, most, w).stddev_ms / r.at(s, first, w).stddev_ms;
     let distance = mean(r.shapes().flat_map(|s| [Scan, Sstf].map(|w| grown(s, w))));
     let others = mean(r.shapes().flat_map(|s| [Noop, Fifo, Deadline, CfqNoIdle].map(|w| grown(s, w))));
     let load = f64::from(most) / f64::from(first.max(1));
@@ -221,8 +224,8 @@ fn deviations_of_distance(r: &Results) -> Claim {
 }
 
 fn anticipation_on_arrays(r: &Results) -> Claim {
-    let loss = |s: &'static Shape| (s, mean(r.queued().map(|l| r.ratio(s, l, AsNoAntic, As))));
-    let losses: Vec<(&Shape, f64)> = r.arrays().map(loss).collect();
+    let loss = |s: &'static DiskConfiguration| (s, mean(r.queued().map(|l| r.ratio(s, l, AsNoAntic, As))));
+    let losses: Vec<(&DiskConfiguration, f64)> = r.arrays().map(loss).collect();
     Claim::new(
         SOURCE,
         "on arrays AS is better without anticipation, about 5 % on the larger ones",
@@ -235,7 +238,7 @@ fn anticipation_on_arrays(r: &Results) -> Claim {
 }
 
 fn anticipation_on_disks(r: &Results) -> Claim {
-    let gain = |s: &'static Shape| (s, mean(r.queued().map(|l| r.ratio(s, l, As, AsNoAntic))));
+    let gain = |s: &'static DiskConfiguration| (s, mean(r.queued().map(|l| r.ratio(s, l, As, AsNoAntic))));
     let gains = [&DISK, &RAID_DISK].map(gain);
     Claim::new(
         SOURCE,
@@ -289,15 +292,15 @@ fn deadline_falls_sooner(r: &Results) -> Claim {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bench::Measured;
+    use super::super::bench::ArrayResult;
     use super::super::readers::TEN;
     use super::*;
 
-    fn measured(mib_s: f64, mean_ms: f64) -> Measured {
-        Measured { mib_s, mean_ms, stddev_ms: mean_ms / 2.0, max_ms: 3.0 * mean_ms, unevenness: 0.1 }
+    fn measured(mib_s: f64, mean_ms: f64) -> ArrayResult {
+        ArrayResult { mib_s, mean_ms, stddev_ms: mean_ms / 2.0, max_ms: 3.0 * mean_ms, unevenness: 0.1 }
     }
 
-    fn failing(cell: impl Fn(&Shape, u32, Who) -> Measured) -> Vec<String> {
+    fn failing(cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Vec<String> {
         let r = Results::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()
     }

@@ -33,7 +33,7 @@ pub(super) enum Benchmark {
 
 /// What is read in a row of benchmarks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct BenchmarkLoad {
     pub(super) processes: u32,
     /// Of the amounts that a benchmark reads in the whole experiment.
     pub(super) share: f64,
@@ -56,7 +56,7 @@ impl Benchmark {
     }
 
     /// All processes, in the file system mounted at `root`.
-    pub(super) fn run(self, root: &Path, load: &Load, signals: &Signals) -> io::Result<()> {
+    pub(super) fn run(self, root: &Path, load: &BenchmarkLoad, signals: &Signals) -> io::Result<()> {
         let of_a_file = if self == Self::Random { 2 } else { 1 };
         let work = |n: u32| self.process(&folder(root, n / of_a_file), n, load.share, signals);
         in_threads(of_a_file * load.processes, work)

@@ -1,4 +1,4 @@
-//! [`FileSystem`]: ext4 on the virtual disk, with what the benchmarks read.
+//! [`BenchmarkFileSystem`]: ext4 on the virtual disk, with what the benchmarks read.
 
 use super::Plan;
 use super::benchmark::{LARGE, TREE, folder};
@@ -18,11 +18,11 @@ const DIRECTORIES: f64 = 36.0;
 const FILES: u32 = 10;
 
 /// A file system that is not mounted.
-pub(super) struct FileSystem {
+pub(super) struct BenchmarkFileSystem {
     mount_point: PathBuf,
 }
 
-impl FileSystem {
+impl BenchmarkFileSystem {
     /// Makes it, and all files. What is in them does not matter.
     pub(super) fn make(disk: &VirtualDisk, plan: &Plan, seed: u64) -> anyhow::Result<Self> {
         let mount_point = disk.folder().join("mnt");

@@ -1,4 +1,4 @@
-//! [`Flight`]: `dads run` on the virtual disk, and its audit.
+//! [`AutopilotDaemon`]: `dads run` on the virtual disk, and its audit.
 
 use super::Plan;
 use crate::virtual_disk::{VirtualDisk, program};
@@ -28,12 +28,12 @@ pub(super) struct Change {
 }
 
 /// A running daemon; killed when dropped.
-pub(super) struct Flight {
+pub(super) struct AutopilotDaemon {
     child: Child,
     audit: PathBuf,
 }
 
-impl Flight {
+impl AutopilotDaemon {
     /// Starts it, and waits until it watches.
     pub(super) fn start(plan: &Plan, disk: &VirtualDisk) -> anyhow::Result<Self> {
         let mut command = program()?;
@@ -85,7 +85,7 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
+impl Drop for AutopilotDaemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,7 +1,7 @@
 //! The autopilot with its defaults: it is given no model of the disk, and finds `none` under a load that saturates the
 //! disk, or a load that changes.
 
-use super::flight::{Change, Flight};
+use super::flight::{AutopilotDaemon, Change};
 use crate::outcome::Cell;
 use crate::virtual_disk::VirtualDisk;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
@@ -104,7 +104,7 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
         alone.push(random_reads(disk, extent.measured)?);
     }
     set("none")?;
-    let flight = Flight::without_a_model(disk)?;
+    let flight = AutopilotDaemon::without_a_model(disk)?;
     random_reads(disk, extent.before)?;
     let flown = random_reads(disk, extent.measured)?;
     let (changes, mut audit) = flight.end()?;
@@ -116,7 +116,7 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
     }
     for &scheduler in extent.from {
         set(scheduler)?;
-        let flight = Flight::without_a_model(disk)?;
+        let flight = AutopilotDaemon::without_a_model(disk)?;
         let seconds = load(disk, &jobs)?;
         let (changes, more) = flight.end()?;
         audit += &more;

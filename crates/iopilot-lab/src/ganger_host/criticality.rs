@@ -3,7 +3,7 @@
 use super::tables::{CRITICALITY, SCHEDULERS};
 use super::{Bench, Figures, Outcome, ResultTable, Runs, Setup, change};
 use crate::Claim;
-use crate::figure::{self, Line, Panel};
+use crate::figure::{self, FigureLine, Panel};
 
 /// A noncritical request goes to the front after so long (7.4).
 const AGED: &str = "prio(clook):aging_ms=15000";
@@ -128,8 +128,8 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         panels.push(Panel {
             title: format!("{name}: C-LOOK, with criticality; FCFS, with criticality"),
             lines: vec![
-                Line { name: "elapsed s".to_owned(), points: points(|f| f.elapsed_s) },
-                Line { name: "false idle s".to_owned(), points: points(|f| f.false_idle_s) },
+                FigureLine { name: "elapsed s".to_owned(), points: points(|f| f.elapsed_s) },
+                FigureLine { name: "false idle s".to_owned(), points: points(|f| f.false_idle_s) },
             ],
         });
     }

@@ -2,7 +2,7 @@
 
 use super::{Bench, CACHED, Figures, MACHINE, Outcome, ResultTable, Setup, TASKS, change};
 use crate::Claim;
-use crate::figure::{self, Line, Panel};
+use crate::figure::{self, FigureLine, Panel};
 use anyhow::Context;
 use iopilot_compare::traced;
 use iopilot_workload::Workload;
@@ -126,7 +126,7 @@ fn speed(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Res
         let error = change(after.open, after.system);
         table.row(vec![name.into(), speed.into(), after.open.into(), after.system.into(), error.into()]);
         if panels.last().is_none_or(|panel| panel.title != name) {
-            let line = |name: &str| Line { name: name.to_owned(), points: Vec::new() };
+            let line = |name: &str| FigureLine { name: name.to_owned(), points: Vec::new() };
             panels.push(Panel { title: name.to_owned(), lines: vec![line("open, ms"), line("system, ms")] });
         }
         if let Some(panel) = panels.last_mut() {

@@ -46,22 +46,22 @@ pub(super) const SYNRGEN: [(u32, f64, f64); 5] =
 
 /// A column of Tables 7.3 to 7.8.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct PublishedColumn {
     pub(super) elapsed_s: f64,
     pub(super) false_idle_s: f64,
     pub(super) io_wait_s: f64,
     pub(super) service_ms: f64,
 }
 
-const fn column(elapsed_s: f64, false_idle_s: f64, io_wait_s: f64, service_ms: f64) -> Column {
-    Column { elapsed_s, false_idle_s, io_wait_s, service_ms }
+const fn column(elapsed_s: f64, false_idle_s: f64, io_wait_s: f64, service_ms: f64) -> PublishedColumn {
+    PublishedColumn { elapsed_s, false_idle_s, io_wait_s, service_ms }
 }
 
 /// The schedulers of those tables.
 pub(super) const SCHEDULERS: [&str; 4] = ["clook", "prio(clook)", "fcfs", "prio(fcfs)"];
 
 /// Tables 7.3 to 7.8, with the schedulers above.
-pub(super) const CRITICALITY: [(&str, &str, [Column; 4]); 6] = [
+pub(super) const CRITICALITY: [(&str, &str, [PublishedColumn; 4]); 6] = [
     (
         "compress",
         "7.3",

@@ -1,4 +1,4 @@
-//! [`Layout`]: where the blocks of a file are on the disk.
+//! [`FilePlacement`]: where the blocks of a file are on the disk.
 
 use super::pattern::{PAGE, PROCESSES, Piece};
 use std::collections::VecDeque;
@@ -8,28 +8,28 @@ const RUN: u64 = 1024;
 
 /// A file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileSystem {
-    pub(super) layout: Layout,
+pub(super) struct GfFileSystem {
+    pub(super) layout: FilePlacement,
     /// Whether directories list their files in the order of their names' hashes.
     pub(super) hashed: bool,
 }
 
-impl Default for FileSystem {
+impl Default for GfFileSystem {
     fn default() -> Self {
-        Self { layout: Layout::OnePiece, hashed: true }
+        Self { layout: FilePlacement::OnePiece, hashed: true }
     }
 }
 
 /// How the files were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum FilePlacement {
     /// Each in one piece.
     OnePiece,
     /// All at the same time, on ext3: the runs of all files lie between each other, each behind its indirect block.
     Interleaved,
 }
 
-impl Layout {
+impl FilePlacement {
     /// How many sectors so many files of `file` sectors take.
     pub(super) const fn sectors(self, files: u64, file: u64) -> u64 {
         match self {
@@ -42,7 +42,7 @@ impl Layout {
 /// One file.
 #[derive(Clone, Debug)]
 pub(super) struct FileMap {
-    layout: Layout,
+    layout: FilePlacement,
     number: u64,
     /// Its sectors.
     file: u64,
@@ -52,7 +52,7 @@ pub(super) struct FileMap {
 
 impl FileMap {
     /// File `number` of [`PROCESSES`], of `file` sectors.
-    pub(super) fn new(layout: Layout, number: u64, file: u64) -> Self {
+    pub(super) fn new(layout: FilePlacement, number: u64, file: u64) -> Self {
         Self { layout, number, file, known: Vec::new() }
     }
 
@@ -60,7 +60,7 @@ impl FileMap {
     pub(super) fn place(&mut self, piece: Piece, out: &mut VecDeque<Piece>) {
         let first = self.number * self.file;
         let end = piece.lba + u64::from(piece.sectors);
-        if self.layout == Layout::OnePiece || piece.lba < first || end > first + self.file {
+        if self.layout == FilePlacement::OnePiece || piece.lba < first || end > first + self.file {
             return out.push_back(piece);
         }
         let mut next = piece;
@@ -88,7 +88,7 @@ impl FileMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pattern::Task;
+    use super::super::pattern::IssuingTask;
     use super::*;
     use iopilot_block::Nanos;
 
@@ -96,14 +96,14 @@ mod tests {
 
     fn places(map: &mut FileMap, lba: u64, sectors: u32) -> Vec<(u64, u32, bool)> {
         let mut out = VecDeque::new();
-        let piece = Piece { lba, sectors, ahead: false, think: Nanos::ZERO, task: Task::Own };
+        let piece = Piece { lba, sectors, ahead: false, think: Nanos::ZERO, task: IssuingTask::Own };
         map.place(piece, &mut out);
         out.into_iter().map(|piece| (piece.lba, piece.sectors, piece.ahead)).collect()
     }
 
     #[test]
     fn runs_of_all_files_follow_each_other_behind_their_indirect_blocks() {
-        let mut map = FileMap::new(Layout::Interleaved, 3, FILE);
+        let mut map = FileMap::new(FilePlacement::Interleaved, 3, FILE);
         let run = 1025 * 8;
         let first = 3 * FILE;
         assert_eq!(places(&mut map, first, 16), [(3 * run, 8, false), (3 * run + 8, 16, false)]);
@@ -114,13 +114,13 @@ mod tests {
         assert_eq!(across, [(4 * run - 8, 8, false), (second, 8, false), (second + 8, 8, false)]);
         assert_eq!(places(&mut map, first + 1023 * 8, 16), [(4 * run - 8, 8, false), (second + 8, 8, true)]);
         let last = places(&mut map, first + FILE - 8, 8);
-        assert_eq!(last[1].0 + 8, Layout::Interleaved.sectors(32, FILE) - 28 * run);
+        assert_eq!(last[1].0 + 8, FilePlacement::Interleaved.sectors(32, FILE) - 28 * run);
     }
 
     #[test]
     fn a_file_in_one_piece_is_where_it_is() {
-        let mut map = FileMap::new(Layout::OnePiece, 3, FILE);
+        let mut map = FileMap::new(FilePlacement::OnePiece, 3, FILE);
         assert_eq!(places(&mut map, 3 * FILE + 8184, 16), [(3 * FILE + 8184, 16, false)]);
-        assert_eq!(Layout::OnePiece.sectors(32, FILE), 32 * FILE);
+        assert_eq!(FilePlacement::OnePiece.sectors(32, FILE), 32 * FILE);
     }
 }

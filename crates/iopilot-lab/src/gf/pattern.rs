@@ -1,7 +1,7 @@
-//! [`Pattern`]: the requests of one process.
+//! [`ProcessReads`]: the requests of one process.
 
 use super::GfBenchmark;
-use super::layout::FileSystem;
+use super::layout::GfFileSystem;
 use super::tree::TreeWalk;
 use iopilot_block::Nanos;
 
@@ -25,12 +25,12 @@ pub(super) struct Piece {
     pub(super) ahead: bool,
     /// How long the process computes before it.
     pub(super) think: Nanos,
-    pub(super) task: Task,
+    pub(super) task: IssuingTask,
 }
 
 /// The process that issues a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum IssuingTask {
     /// The process' own.
     Own,
     /// The first request of a child process that it starts and waits for.
@@ -41,7 +41,7 @@ pub(super) enum Task {
 
 /// The requests of one process, in order.
 #[derive(Clone, Debug)]
-pub(super) enum Pattern {
+pub(super) enum ProcessReads {
     /// 4 kB every `step` sectors; `series` more times, each a page further on.
     Strided { first: u64, next: u64, end: u64, step: u64, series: u32 },
     /// 8 kB at a time, from the end of a file.
@@ -52,14 +52,14 @@ pub(super) enum Pattern {
     Tree(Box<TreeWalk>),
 }
 
-impl Pattern {
+impl ProcessReads {
     /// Those of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, where only this `share` of each
     /// file is there.
     pub(super) fn new(
         benchmark: GfBenchmark,
         number: u64,
         capacity: u64,
-        files: FileSystem,
+        files: GfFileSystem,
         seed: u64,
         share: f64,
     ) -> Self {
@@ -93,7 +93,7 @@ impl Pattern {
             sectors: sectors as u32,
             ahead,
             think: Nanos::ZERO,
-            task: Task::Own,
+            task: IssuingTask::Own,
         };
         match self {
             Self::Tree(walk) => walk.next(),
@@ -126,13 +126,13 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::Layout;
+    use super::super::layout::FilePlacement;
     use super::*;
 
     const CAPACITY: u64 = 400 << 21;
 
     fn places(benchmark: GfBenchmark, count: usize) -> Vec<(u64, u32)> {
-        let mut pattern = Pattern::new(benchmark, 1, CAPACITY, FileSystem::default(), 0, 1.0);
+        let mut pattern = ProcessReads::new(benchmark, 1, CAPACITY, GfFileSystem::default(), 0, 1.0);
         std::iter::from_fn(|| pattern.next()).take(count).map(|p| (p.lba - FILE, p.sectors)).collect()
     }
 
@@ -152,10 +152,10 @@ mod tests {
         let four = places(GfBenchmark::Strided512, usize::MAX);
         assert_eq!(four.len(), 4 * 2033);
         assert_eq!(four[2033], (8, 8), "the second series begins 4 kB further on");
-        for layout in [Layout::OnePiece, Layout::Interleaved] {
+        for layout in [FilePlacement::OnePiece, FilePlacement::Interleaved] {
             for benchmark in GfBenchmark::ALL {
-                let files = FileSystem { layout, ..FileSystem::default() };
-                let mut last = Pattern::new(benchmark, PROCESSES - 1, CAPACITY, files, 3, 1.0);
+                let files = GfFileSystem { layout, ..GfFileSystem::default() };
+                let mut last = ProcessReads::new(benchmark, PROCESSES - 1, CAPACITY, files, 3, 1.0);
                 let end = std::iter::from_fn(|| last.next()).take(50_000).map(|p| p.lba + u64::from(p.sectors)).max();
                 assert!(end.is_some_and(|end| end <= CAPACITY), "{benchmark}: {end:?}");
             }

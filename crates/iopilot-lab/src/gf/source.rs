@@ -1,8 +1,8 @@
 //! [`BenchmarkSequence`]: one benchmark after the other.
 
 use super::GfBenchmark;
-use super::layout::{FileMap, FileSystem, Layout};
-use super::pattern::{PROCESSES, Pattern, Piece, Task};
+use super::layout::{FileMap, FilePlacement, GfFileSystem};
+use super::pattern::{IssuingTask, PROCESSES, Piece, ProcessReads};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ pub struct BenchmarkSequence {
     seed: u64,
     /// Of its files, what each process reads.
     share: f64,
-    files: FileSystem,
+    files: GfFileSystem,
     /// Whether each file of a tree is read by a process of its own.
     forking: bool,
     one_program: bool,
@@ -51,7 +51,7 @@ pub struct BenchmarkSequence {
 #[derive(Clone, Debug)]
 struct Stream {
     process: ProcessId,
-    pattern: Pattern,
+    pattern: ProcessReads,
     map: FileMap,
     /// Requests of the pattern that come next.
     placed: VecDeque<Piece>,
@@ -89,10 +89,10 @@ impl Stream {
 
     /// Whether the process it has started exits next, or another is started.
     fn hands_over(&self) -> bool {
-        let task = self.next.map_or(Task::Own, |piece| piece.task);
+        let task = self.next.map_or(IssuingTask::Own, |piece| piece.task);
         match self.child {
-            Some(_) => task == Task::Own || task == Task::Starts && !self.fresh,
-            None => self.forking && task == Task::Starts,
+            Some(_) => task == IssuingTask::Own || task == IssuingTask::Starts && !self.fresh,
+            None => self.forking && task == IssuingTask::Starts,
         }
     }
 
@@ -122,7 +122,7 @@ impl BenchmarkSequence {
             capacity,
             seed,
             share: 1.0,
-            files: FileSystem::default(),
+            files: GfFileSystem::default(),
             forking: false,
             one_program: false,
             unplugs: false,
@@ -146,7 +146,7 @@ impl BenchmarkSequence {
     /// indirect block, which is read when the run is first read.
     #[must_use]
     pub fn interleaved(self) -> Self {
-        let files = FileSystem { layout: Layout::Interleaved, ..self.files };
+        let files = GfFileSystem { layout: FilePlacement::Interleaved, ..self.files };
         Self { files, ..self }
     }
 
@@ -154,7 +154,7 @@ impl BenchmarkSequence {
     /// were created. Otherwise they are listed in the order of their names' hashes.
     #[must_use]
     pub fn unhashed(self) -> Self {
-        let files = FileSystem { hashed: false, ..self.files };
+        let files = GfFileSystem { hashed: false, ..self.files };
         Self { files, ..self }
     }
 
@@ -214,8 +214,8 @@ impl BenchmarkSequence {
         for number in 0..self.processes {
             let mut stream = Stream {
                 process: ProcessId(first + number),
-                pattern: Pattern::new(benchmark, number.into(), self.capacity, self.files, self.seed, self.share),
-                map: FileMap::new(self.files.layout, number.into(), Pattern::file(self.capacity)),
+                pattern: ProcessReads::new(benchmark, number.into(), self.capacity, self.files, self.seed, self.share),
+                map: FileMap::new(self.files.layout, number.into(), ProcessReads::file(self.capacity)),
                 placed: VecDeque::new(),
                 left: self.requests,
                 next: None,
@@ -258,7 +258,7 @@ impl Source for BenchmarkSequence {
             while stream.due().is_some_and(|due| due <= now) {
                 if stream.hands_over() {
                     out.extend(stream.child.take().map(Step::Exit));
-                    if stream.next.is_some_and(|piece| piece.task == Task::Starts) {
+                    if stream.next.is_some_and(|piece| piece.task == IssuingTask::Starts) {
                         let own = self.benchmarks.len() as u32 * self.processes;
                         let process = ProcessId(self.first + own + self.children);
                         self.children += 1;

@@ -1,6 +1,6 @@
 //! [`TreeWalk`]: the traversal of a source tree with small files (GF 2.4.3).
 
-use super::pattern::{PAGE, Piece, Task};
+use super::pattern::{IssuingTask, PAGE, Piece};
 use iopilot_block::Nanos;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -60,7 +60,7 @@ impl TreeWalk {
     }
 
     pub(super) fn next(&mut self) -> Option<Piece> {
-        let page = |lba, think| Piece { lba, sectors: PAGE as u32, ahead: false, think, task: Task::Own };
+        let page = |lba, think| Piece { lba, sectors: PAGE as u32, ahead: false, think, task: IssuingTask::Own };
         if let Some(lba) = self.inodes.take() {
             return Some(page(lba, Nanos::ZERO));
         }
@@ -77,7 +77,7 @@ impl TreeWalk {
             sectors: (pages * PAGE) as u32,
             ahead: self.windows >= 2,
             think: if self.windows == 0 { EXEC } else { Nanos::ZERO },
-            task: if self.windows == 0 { Task::Starts } else { Task::Started },
+            task: if self.windows == 0 { IssuingTask::Starts } else { IssuingTask::Started },
         };
         self.file = (self.file.0 + pages * PAGE, self.file.1 - pages);
         self.windows += 1;
@@ -141,7 +141,7 @@ mod tests {
         let backwards = |hashed| {
             let mut walk = TreeWalk::new(0, 700_000, hashed, 1, 0.1);
             let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
-            let steps = pieces.windows(2).filter(|w| w[1].task != Task::Own);
+            let steps = pieces.windows(2).filter(|w| w[1].task != IssuingTask::Own);
             steps.clone().filter(|w| w[1].lba < w[0].lba).count() as f64 / steps.count() as f64
         };
         assert_eq!(backwards(false), 0.0);

@@ -1,13 +1,13 @@
 //! The five benchmarks in a row: under one scheduler, and flown.
 
 use super::BENCHMARKS;
-use super::observed::Observed;
-use super::subject::Disk;
+use super::observed::ObservedDisk;
+use super::subject::TrainedDisk;
 use crate::Setup;
 use crate::gf::BenchmarkSequence;
 use iopilot_block::{InputError, Nanos};
-use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
 use iopilot_catalogue::TableDisk;
+use iopilot_dads::{Check, Objective, Pilot, PilotConfig, Reason, Rule, fly_session};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
@@ -17,24 +17,24 @@ const SCHEDULERS: [(&str, &str); 4] =
     [("AS", "as:linux_2_6_23=1"), ("CFQ", "cfq"), ("Deadline", "deadline:linux_2_6_23=1"), ("Noop", "noop")];
 
 /// A scheduler, by its place in the list.
-pub(super) type Scheduler = usize;
-pub(super) const AS: Scheduler = 0;
-pub(super) const CFQ: Scheduler = 1;
-pub(super) const DEADLINE: Scheduler = 2;
-pub(super) const NOOP: Scheduler = 3;
-pub(super) const ALL: [Scheduler; 4] = [AS, CFQ, DEADLINE, NOOP];
+pub(super) type SchedulerIndex = usize;
+pub(super) const AS: SchedulerIndex = 0;
+pub(super) const CFQ: SchedulerIndex = 1;
+pub(super) const DEADLINE: SchedulerIndex = 2;
+pub(super) const NOOP: SchedulerIndex = 3;
+pub(super) const ALL: [SchedulerIndex; 4] = [AS, CFQ, DEADLINE, NOOP];
 
-pub(super) fn name(scheduler: Scheduler) -> &'static str {
+pub(super) fn name(scheduler: SchedulerIndex) -> &'static str {
     SCHEDULERS[scheduler].0
 }
 
-fn spec(scheduler: Scheduler) -> Result<SchedulerSpec, InputError> {
+fn spec(scheduler: SchedulerIndex) -> Result<SchedulerSpec, InputError> {
     SchedulerSpec::parse(SCHEDULERS[scheduler].1)
 }
 
 /// The load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bench {
+pub(super) struct ReaderLoad {
     pub(super) processes: u32,
     /// The share of the thesis' files that is read.
     pub(super) share: f64,
@@ -66,8 +66,8 @@ pub(super) struct CheckRecord {
     /// Which of the benchmarks was under way.
     pub(super) benchmark: usize,
     /// The scheduler in use before, and the one from here on.
-    pub(super) scheduler: Scheduler,
-    pub(super) next: Scheduler,
+    pub(super) scheduler: SchedulerIndex,
+    pub(super) next: SchedulerIndex,
     pub(super) changed: bool,
     /// Whether the default was put in place, or held there.
     pub(super) pinned: bool,
@@ -110,7 +110,7 @@ impl Run {
 }
 
 /// The kernel of 2007: no time but the draining passes while its scheduler is changed.
-fn config(bench: Bench, log: bool) -> RunConfig {
+fn config(bench: ReaderLoad, log: bool) -> RunConfig {
     RunConfig {
         // The tables tell how long one request takes, not how several overlap.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
@@ -122,7 +122,7 @@ fn config(bench: Bench, log: bool) -> RunConfig {
     }
 }
 
-fn source(disk: &Disk, bench: Bench) -> BenchmarkSequence {
+fn source(disk: &TrainedDisk, bench: ReaderLoad) -> BenchmarkSequence {
     let capacity = disk.device.capacity();
     BenchmarkSequence::new(&BENCHMARKS, bench.processes, u32::MAX, capacity, bench.seed).share(bench.share).forking()
 }
@@ -136,7 +136,12 @@ fn seconds(source: &BenchmarkSequence) -> [f64; BENCHMARKS.len()] {
 }
 
 /// Under `scheduler` from beginning to end.
-pub(super) fn alone(disk: &Disk, bench: Bench, scheduler: Scheduler, setup: &Setup<'_>) -> anyhow::Result<Run> {
+pub(super) fn alone(
+    disk: &TrainedDisk,
+    bench: ReaderLoad,
+    scheduler: SchedulerIndex,
+    setup: &Setup<'_>,
+) -> anyhow::Result<Run> {
     let mut source = source(disk, bench);
     let mut session = Session::new(&mut source, disk.device.clone(), &spec(scheduler)?, &config(bench, false))?;
     session.run_until(Nanos::MAX)?;
@@ -147,9 +152,9 @@ pub(super) fn alone(disk: &Disk, bench: Bench, scheduler: Scheduler, setup: &Set
 
 /// With the autopilot, which begins with the first of the two and has it for its default.
 pub(super) fn flown(
-    disk: &Disk,
-    bench: Bench,
-    pair: [Scheduler; 2],
+    disk: &TrainedDisk,
+    bench: ReaderLoad,
+    pair: [SchedulerIndex; 2],
     pilots: Pilots,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Run> {
@@ -168,7 +173,7 @@ pub(super) fn flown(
     };
     let config = config(bench, true);
     let mut source = source(disk, bench);
-    let session = Session::new(&mut source, Observed::new(disk.device.clone()), &candidates[0], &config)?;
+    let session = Session::new(&mut source, ObservedDisk::new(disk.device.clone()), &candidates[0], &config)?;
     let mut checks: Vec<Check> = Vec::new();
     let tell = |check: &Check| {
         checks.push(check.clone());
@@ -179,7 +184,7 @@ pub(super) fn flown(
         fly_session(session, pilot, bench.interval, |disk, _| disk.take().for_each(drop), tell)?
     } else {
         let pilot = Pilot::new(told, disk.tables.clone(), &config)?;
-        let learn = |disk: &mut Observed<_>, tables: &mut TableDisk| {
+        let learn = |disk: &mut ObservedDisk<_>, tables: &mut TableDisk| {
             disk.take().for_each(|s| tables.observe(&s.request, s.previous_end, s.time));
         };
         fly_session(session, pilot, bench.interval, learn, tell)?

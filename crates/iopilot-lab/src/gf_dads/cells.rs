@@ -1,7 +1,7 @@
 //! All runs.
 
-use super::bench::{self, ALL, Bench, Pilots, Run, Scheduler};
-use super::subject::Disk;
+use super::bench::{self, ALL, Pilots, ReaderLoad, Run, SchedulerIndex};
+use super::subject::TrainedDisk;
 use super::{CFQ, NOOP, Pair, Plan};
 use crate::Setup;
 use iopilot_dads::Objective;
@@ -34,15 +34,15 @@ pub(super) struct Cell {
 
 impl Cell {
     /// The runs under one scheduler.
-    pub(super) fn alone(&self) -> impl Iterator<Item = (Scheduler, &Run)> {
+    pub(super) fn alone(&self) -> impl Iterator<Item = (SchedulerIndex, &Run)> {
         self.alone.iter().enumerate().filter_map(|(scheduler, run)| Some((scheduler, run.as_ref()?)))
     }
 }
 
 /// Two schedulers on one disk with so many processes.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) disk: &'a Disk,
+pub(super) struct PairView<'a> {
+    pub(super) disk: &'a TrainedDisk,
     pub(super) processes: u32,
     pub(super) pair: Pair,
     /// Each alone.
@@ -53,7 +53,7 @@ pub(super) struct View<'a> {
     pub(super) lasting: [&'a Run; 2],
 }
 
-impl View<'_> {
+impl PairView<'_> {
     /// The better of the two alone; without a benchmark, over all.
     pub(super) fn best(&self, benchmark: Option<usize>) -> f64 {
         self.alone[0].of(benchmark).min(self.alone[1].of(benchmark))
@@ -64,7 +64,7 @@ impl View<'_> {
     }
 
     /// Which of the two is better alone.
-    pub(super) fn better(&self, benchmark: Option<usize>) -> Scheduler {
+    pub(super) fn better(&self, benchmark: Option<usize>) -> SchedulerIndex {
         self.pair[usize::from(self.alone[1].of(benchmark) < self.alone[0].of(benchmark))]
     }
 
@@ -82,23 +82,23 @@ impl View<'_> {
 
 /// The results of all runs.
 pub(super) struct Results {
-    pub(super) disks: Vec<Disk>,
+    pub(super) disks: Vec<TrainedDisk>,
     pub(super) cells: Vec<Cell>,
     pub(super) plan: &'static Plan,
 }
 
 impl Results {
     /// Every pair on every disk, by processes.
-    pub(super) fn views(&self) -> impl Iterator<Item = View<'_>> {
+    pub(super) fn views(&self) -> impl Iterator<Item = PairView<'_>> {
         self.cells.iter().flat_map(|cell| self.of(cell))
     }
 
     /// Every pair of a cell.
-    pub(super) fn of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = View<'a>> {
+    pub(super) fn of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = PairView<'a>> {
         self.plan.pairs.iter().filter_map(move |&(pair, ..)| {
             let [a, b] = pair;
             let of = |runs: &'a [(Pair, Run)], pair: Pair| runs.iter().find(|(p, _)| *p == pair).map(|(_, run)| run);
-            Some(View {
+            Some(PairView {
                 disk: &self.disks[cell.disk],
                 processes: cell.processes,
                 pair,
@@ -113,7 +113,7 @@ impl Results {
 /// A run to be made.
 #[derive(Clone, Copy)]
 enum Job {
-    Alone(Scheduler),
+    Alone(SchedulerIndex),
     Flown(Pair),
     Lasting(Pair),
     Varied(usize, Pair),
@@ -121,7 +121,7 @@ enum Job {
 
 /// Runs everything; the number of threads changes nothing.
 pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Results> {
-    let disks = plan.disks.par_iter().map(|name| Disk::new(name, setup)).collect::<anyhow::Result<Vec<_>>>()?;
+    let disks = plan.disks.par_iter().map(|name| TrainedDisk::new(name, setup)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut cells = Vec::new();
     let mut jobs = Vec::new();
     for (disk, subject) in disks.iter().enumerate() {
@@ -155,7 +155,7 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
             let Cell { disk, processes, .. } = cells[cell];
             let disk = &disks[disk];
             let share = plan.share(processes);
-            let load = Bench { processes, share, interval: plan.interval, seed: setup.seed };
+            let load = ReaderLoad { processes, share, interval: plan.interval, seed: setup.seed };
             match job {
                 Job::Alone(scheduler) => bench::alone(disk, load, scheduler, setup),
                 Job::Flown(pair) => bench::flown(disk, load, pair, Pilots::THESIS, setup),

@@ -1,7 +1,7 @@
 //! Judges the source's claims by the results.
 
-use super::bench::{AS, CFQ, DEADLINE, NOOP, Run, Scheduler, name};
-use super::cells::{Results, View};
+use super::bench::{AS, CFQ, DEADLINE, NOOP, Run, SchedulerIndex, name};
+use super::cells::{PairView, Results};
 use super::{BENCHMARKS, picture, tables};
 use crate::{Claim, Outcome};
 
@@ -23,8 +23,8 @@ const SOLID: &str = "GF 4.6.2";
 
 /// Tables, claims and notes.
 pub(super) fn outcome(results: &Results, quick: bool) -> Outcome {
-    let views: Vec<View<'_>> = results.views().collect();
-    let (ssd, hard): (Vec<View<'_>>, Vec<View<'_>>) = views.iter().partition(|v| v.disk.solid_state);
+    let views: Vec<PairView<'_>> = results.views().collect();
+    let (ssd, hard): (Vec<PairView<'_>>, Vec<PairView<'_>>) = views.iter().partition(|v| v.disk.solid_state);
     let claims = [hard_disks(&hard), solid_state(&ssd), lasting(&hard, &ssd)];
     let claims = claims.into_iter().flatten().flatten().collect();
     let plan = results.plan;
@@ -51,8 +51,8 @@ pub(super) fn outcome(results: &Results, quick: bool) -> Outcome {
     Outcome { tables: tables::all(results), claims, notes, files: picture::all(results) }
 }
 
-fn hard_disks(views: &[View<'_>]) -> Vec<Option<Claim>> {
-    let but_as_cfq: Vec<View<'_>> = views.iter().copied().filter(|v| v.pair != [CFQ, AS]).collect();
+fn hard_disks(views: &[PairView<'_>]) -> Vec<Option<Claim>> {
+    let but_as_cfq: Vec<PairView<'_>> = views.iter().copied().filter(|v| v.pair != [CFQ, AS]).collect();
     let source = |what: &str| format!("{HARD}, {what}, Figures 4.4 to 4.8");
     vec![
         follows(&source("total"), views, None, MODEL),
@@ -69,7 +69,7 @@ fn hard_disks(views: &[View<'_>]) -> Vec<Option<Claim>> {
     ]
 }
 
-fn solid_state(views: &[View<'_>]) -> Vec<Option<Claim>> {
+fn solid_state(views: &[PairView<'_>]) -> Vec<Option<Claim>> {
     let source = |what: &str| format!("{SOLID}, {what}, Figures 4.9 to 4.12");
     vec![
         follows(&source("total"), views, None, LATE),
@@ -82,16 +82,16 @@ fn solid_state(views: &[View<'_>]) -> Vec<Option<Claim>> {
 }
 
 /// Claims of our own, about trials that last.
-fn lasting(hard: &[View<'_>], ssd: &[View<'_>]) -> Vec<Option<Claim>> {
-    let follows = |what: &str, views: &[View<'_>]| {
-        let views: Vec<View<'_>> = views.iter().map(|view| view.lasting()).collect();
+fn lasting(hard: &[PairView<'_>], ssd: &[PairView<'_>]) -> Vec<Option<Claim>> {
+    let follows = |what: &str, views: &[PairView<'_>]| {
+        let views: Vec<PairView<'_>> = views.iter().map(|view| view.lasting()).collect();
         follows(&format!("trials that last, {what}"), &views, None, LATE)
     };
     vec![follows("hard disks", hard), follows("SSDs", ssd)]
 }
 
 /// A flight in a few words: `AS-Noop on hd-250-32 with 8`.
-fn flight_name(view: &View<'_>, name: &str) -> String {
+fn flight_name(view: &PairView<'_>, name: &str) -> String {
     format!("{name} on {} with {}", view.disk.name, view.processes)
 }
 
@@ -103,7 +103,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// All flights of `views`, with their names.
-fn flights<'a>(views: &'a [View<'a>]) -> impl Iterator<Item = (&'a View<'a>, String, &'a Run)> {
+fn flights<'a>(views: &'a [PairView<'a>]) -> impl Iterator<Item = (&'a PairView<'a>, String, &'a Run)> {
     views.iter().flat_map(|view| view.flights().into_iter().map(move |(name, run)| (view, name, run)))
 }
 
@@ -111,8 +111,8 @@ fn what(benchmark: Option<usize>) -> String {
     benchmark.map_or_else(|| "the whole test".to_owned(), |b| BENCHMARKS[b].to_string())
 }
 
-fn follows(source: &str, views: &[View<'_>], benchmark: Option<usize>, because: &str) -> Option<Claim> {
-    let over = |view: &View<'_>, run: &Run| 100.0 * (run.of(benchmark) / view.best(benchmark) - 1.0);
+fn follows(source: &str, views: &[PairView<'_>], benchmark: Option<usize>, because: &str) -> Option<Claim> {
+    let over = |view: &PairView<'_>, run: &Run| 100.0 * (run.of(benchmark) / view.best(benchmark) - 1.0);
     let all: Vec<(f64, String)> = flights(views).map(|(v, name, run)| (over(v, run), flight_name(v, &name))).collect();
     let worst = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let near = all.iter().filter(|(over, _)| *over <= NEAR).count();
@@ -127,8 +127,8 @@ fn follows(source: &str, views: &[View<'_>], benchmark: Option<usize>, because: 
     ))
 }
 
-fn never_the_worse(source: &str, views: &[View<'_>]) -> Option<Claim> {
-    let differ: Vec<View<'_>> =
+fn never_the_worse(source: &str, views: &[PairView<'_>]) -> Option<Claim> {
+    let differ: Vec<PairView<'_>> =
         views.iter().copied().filter(|v| v.worst(None) > (1.0 + NEAR / 100.0) * v.best(None)).collect();
     let slow: Vec<String> = flights(&differ)
         .filter(|(v, _, run)| run.of(None) >= v.worst(None))
@@ -148,8 +148,8 @@ fn never_the_worse(source: &str, views: &[View<'_>]) -> Option<Claim> {
     })
 }
 
-fn surpasses(views: &[View<'_>]) -> Option<Claim> {
-    let gain = |view: &View<'_>, run: &Run| 100.0 * (1.0 - run.of(None) / view.best(None));
+fn surpasses(views: &[PairView<'_>]) -> Option<Claim> {
+    let gain = |view: &PairView<'_>, run: &Run| 100.0 * (1.0 - run.of(None) / view.best(None));
     let all: Vec<(f64, String)> = flights(views).map(|(v, name, run)| (gain(v, run), flight_name(v, &name))).collect();
     let most = all.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let faster = all.iter().filter(|(gain, _)| *gain >= 1.0).count();
@@ -165,7 +165,7 @@ fn surpasses(views: &[View<'_>]) -> Option<Claim> {
 }
 
 /// Against AS and CFQ, Deadline and Noop are worse at reading several files in sequence.
-fn first_check(source: &str, views: &[View<'_>]) -> Option<Claim> {
+fn first_check(source: &str, views: &[PairView<'_>]) -> Option<Claim> {
     let mut late = Vec::new();
     let mut count = 0;
     for (view, name, run) in flights(views) {
@@ -190,8 +190,8 @@ fn first_check(source: &str, views: &[View<'_>]) -> Option<Claim> {
     })
 }
 
-fn undecided(views: &[View<'_>]) -> Option<Claim> {
-    let many: Vec<View<'_>> = views.iter().copied().filter(|v| v.pair == [CFQ, AS] && v.processes >= 16).collect();
+fn undecided(views: &[PairView<'_>]) -> Option<Claim> {
+    let many: Vec<PairView<'_>> = views.iter().copied().filter(|v| v.pair == [CFQ, AS] && v.processes >= 16).collect();
     let all: Vec<(String, usize)> = flights(&many)
         .map(|(v, name, run)| (flight_name(v, &name), run.during(IOR).filter(|check| check.pinned).count()))
         .collect();
@@ -210,8 +210,8 @@ fn undecided(views: &[View<'_>]) -> Option<Claim> {
     })
 }
 
-fn another_best(views: &[View<'_>]) -> Option<Claim> {
-    let mixed: Vec<&View<'_>> = views
+fn another_best(views: &[PairView<'_>]) -> Option<Claim> {
+    let mixed: Vec<&PairView<'_>> = views
         .iter()
         .filter(|v| v.pair[0] < DEADLINE && v.pair[1] >= DEADLINE && v.processes > 1 && v.disk.name != "hd-500-16")
         .collect();
@@ -231,11 +231,11 @@ fn another_best(views: &[View<'_>]) -> Option<Claim> {
 /// The schedulers alone differ by no more than `percent` in a benchmark.
 fn alike(
     source: &str,
-    views: &[View<'_>],
+    views: &[PairView<'_>],
     benchmark: usize,
     processes: &[u32],
     percent: f64,
-    schedulers: &[Scheduler],
+    schedulers: &[SchedulerIndex],
 ) -> Option<Claim> {
     let mut all: Vec<(f64, String)> = Vec::new();
     for view in views.iter().filter(|v| processes.contains(&v.processes)) {
@@ -257,7 +257,7 @@ fn alike(
     ))
 }
 
-fn no_idling_is_best(source: &str, views: &[View<'_>]) -> Option<Claim> {
+fn no_idling_is_best(source: &str, views: &[PairView<'_>]) -> Option<Claim> {
     let worse: Vec<String> = views
         .iter()
         .filter(|v| v.alone[1].of(None) > 1.01 * v.alone[0].of(None))
@@ -275,20 +275,20 @@ fn no_idling_is_best(source: &str, views: &[View<'_>]) -> Option<Claim> {
     })
 }
 
-fn stays_with_the_best(source: &str, views: &[View<'_>]) -> Option<Claim> {
-    let several: Vec<View<'_>> = views.iter().copied().filter(|v| v.processes > 1).collect();
+fn stays_with_the_best(source: &str, views: &[PairView<'_>]) -> Option<Claim> {
+    let several: Vec<PairView<'_>> = views.iter().copied().filter(|v| v.processes > 1).collect();
     let away = |run: &Run| !run.during(LKR).all(|seen| seen.next >= DEADLINE);
     let claim = "from the first check in LKR on, Noop or Deadline is in use, with 2 or more processes";
     in_each(source, claim, &several, away, "")
 }
 
-fn quiet(source: &str, views: &[View<'_>]) -> Option<Claim> {
+fn quiet(source: &str, views: &[PairView<'_>]) -> Option<Claim> {
     let changing = |run: &Run| [SR512, TAC, SR8].into_iter().any(|b| run.during(b).any(|seen| seen.changed));
     let claim = "nothing is changed any more in the last three benchmarks";
     in_each(source, claim, views, changing, "where two are about alike a trial of some seconds may differ by 5 %: ")
 }
 
-fn never_pinned(source: &str, views: &[View<'_>]) -> Option<Claim> {
+fn never_pinned(source: &str, views: &[PairView<'_>]) -> Option<Claim> {
     let pinned = |run: &Run| run.during(IOR).any(|check| check.pinned);
     in_each(source, "the end to changing back and forth is not needed", views, pinned, "")
 }
@@ -297,7 +297,7 @@ fn never_pinned(source: &str, views: &[View<'_>]) -> Option<Claim> {
 fn in_each(
     source: &str,
     claim: &str,
-    views: &[View<'_>],
+    views: &[PairView<'_>],
     exception: impl Fn(&Run) -> bool,
     because: &str,
 ) -> Option<Claim> {

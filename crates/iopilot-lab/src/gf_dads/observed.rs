@@ -1,4 +1,4 @@
-//! [`Observed`]: a disk that records each service, so that tables can learn from it.
+//! [`ObservedDisk`]: a disk that records each service, so that tables can learn from it.
 
 use iopilot_block::{Lba, Nanos};
 use iopilot_device::{Completion, Device, DeviceRequest};
@@ -14,14 +14,14 @@ pub(super) struct Service {
 
 /// A disk that is given one request at a time.
 #[derive(Clone, Debug)]
-pub(super) struct Observed<D> {
+pub(super) struct ObservedDisk<D> {
     disk: D,
     current: Option<(DeviceRequest, Nanos)>,
     previous_end: Lba,
     services: Vec<Service>,
 }
 
-impl<D: Device> Observed<D> {
+impl<D: Device> ObservedDisk<D> {
     pub(super) fn new(disk: D) -> Self {
         Self { disk, current: None, previous_end: Lba(0), services: Vec::new() }
     }
@@ -32,7 +32,7 @@ impl<D: Device> Observed<D> {
     }
 }
 
-impl<D: Device> Device for Observed<D> {
+impl<D: Device> Device for ObservedDisk<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         self.current = Some((request, now));
         self.disk.submit(request, now);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn each_service_is_noted_with_where_the_one_before_ended() {
-        let mut disk = Observed::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 0.0));
+        let mut disk = ObservedDisk::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 0.0));
         let mut serve = |lba, now| {
             let id = RequestId::from_index(0);
             let request = DeviceRequest { id, op: Op::Read, lba: Lba(lba), sectors: Sectors(8), flags: Flags::empty() };

@@ -1,6 +1,6 @@
 //! One disk's results as GF Figures 4.4 to 4.12 show them: lines for the schedulers alone, bars for the autopilot.
 
-use super::cells::{Results, View};
+use super::cells::{PairView, Results};
 use super::{BENCHMARKS, Pair, bench};
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
@@ -23,7 +23,7 @@ pub(super) fn all(results: &Results) -> Vec<(String, String)> {
 }
 
 fn draw(results: &Results, disk: &str) -> String {
-    let views: Vec<View<'_>> = results.views().filter(|v| v.disk.name == disk).collect();
+    let views: Vec<PairView<'_>> = results.views().filter(|v| v.disk.name == disk).collect();
     let pairs: Vec<Pair> =
         results.plan.pairs.iter().map(|p| p.0).filter(|pair| views.iter().any(|v| v.pair == *pair)).collect();
     let columns = BENCHMARKS.len() + 1;
@@ -36,7 +36,7 @@ fn draw(results: &Results, disk: &str) -> String {
     );
     out += &legend();
     for (row, &pair) in pairs.iter().enumerate() {
-        let of_pair: Vec<View<'_>> = views.iter().copied().filter(|v| v.pair == pair).collect();
+        let of_pair: Vec<PairView<'_>> = views.iter().copied().filter(|v| v.pair == pair).collect();
         for column in 0..columns {
             let benchmark = column.checked_sub(1);
             let what = benchmark.map_or_else(|| "TOTAL".to_owned(), |b| BENCHMARKS[b].to_string());
@@ -75,7 +75,7 @@ fn legend() -> String {
 }
 
 /// `views` are of one pair, by processes.
-fn panel(title: &str, views: &[View<'_>], benchmark: Option<usize>) -> String {
+fn panel(title: &str, views: &[PairView<'_>], benchmark: Option<usize>) -> String {
     let frame = Frame::new(PANEL, 34.0, 22.0, 8.0, 24.0);
     let (left, right) = frame.x_range();
     let y = Scale::linear((0.0, 1.0), frame.y_range());
@@ -83,7 +83,7 @@ fn panel(title: &str, views: &[View<'_>], benchmark: Option<usize>) -> String {
     let bottom = frame.y_range().0;
     let mut out = format!("<text x=\"{}\" y=\"15\">{}</text>", px(left), escape(title));
     out += &frame.y_axis(&y, 4, tick);
-    let share = |view: &View<'_>, seconds: f64| {
+    let share = |view: &PairView<'_>, seconds: f64| {
         let all = view.alone.iter().chain(&view.flown);
         seconds / all.map(|run| run.of(benchmark)).fold(f64::MIN_POSITIVE, f64::max)
     };

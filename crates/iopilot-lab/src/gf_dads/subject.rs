@@ -11,7 +11,7 @@ const HIT_LIMIT: Nanos = Nanos::from_millis(1);
 const SAMPLES: u32 = 64;
 
 /// A disk of GF 4.5.1.
-pub(super) struct Disk {
+pub(super) struct TrainedDisk {
     pub(super) name: String,
     pub(super) solid_state: bool,
     pub(super) device: AnyDevice,
@@ -19,7 +19,7 @@ pub(super) struct Disk {
     pub(super) tables: TableDisk,
 }
 
-impl Disk {
+impl TrainedDisk {
     /// The one of the catalogue called `name`, trained with reads: the benchmarks write nothing.
     pub(super) fn new(name: &str, setup: &Setup<'_>) -> anyhow::Result<Self> {
         let spec = Catalogue::get(name)?;

@@ -2,7 +2,7 @@
 
 use super::BENCHMARKS;
 use super::bench::{self, Run};
-use super::cells::{Results, VARIANTS, View};
+use super::cells::{PairView, Results, VARIANTS};
 use crate::ResultTable;
 use crate::outcome::Cell;
 
@@ -36,7 +36,7 @@ pub(super) fn all(results: &Results) -> Vec<ResultTable> {
     tables
 }
 
-fn figure_of<'a>(name: &'static str, title: String, views: impl Iterator<Item = View<'a>>) -> ResultTable {
+fn figure_of<'a>(name: &'static str, title: String, views: impl Iterator<Item = PairView<'a>>) -> ResultTable {
     let benchmarks = BENCHMARKS.map(|b| b.to_string());
     let mut columns = vec!["disk", "processes", "scheduler", "total"];
     columns.extend(benchmarks.iter().map(String::as_str));

@@ -1,6 +1,6 @@
 //! [`InStep`]: delays each lesson until both disks have served the request.
 
-use super::virtual_disk::Lesson;
+use super::learning_table_disk::Lesson;
 use iopilot_block::{Lba, Sectors};
 use std::collections::{HashMap, VecDeque};
 

@@ -1,12 +1,14 @@
 //! Runs the disk and the virtual disks.
 
+use super::learning_table_disk::LearningTableDisk;
 use super::shadow::Shadow;
-use super::virtual_disk::VirtualDisk;
 use super::{PROCESSES, Subject, Variant, variants};
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, GfBenchmark};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
-use iopilot_catalogue::{AnyDevice, DeviceSpec, SimulatedCacheModel, TableForm, TableLookup, TimeTables, Training, three_tables};
+use iopilot_catalogue::{
+    AnyDevice, DeviceSpec, SimulatedCacheModel, TableForm, TableLookup, TimeTables, Training, three_tables,
+};
 use iopilot_device::{Device, Synchronous};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, RunConfig, run};
@@ -154,7 +156,7 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
         let means = if variant.same_order {
             in_the_same_order(tables, &services)
         } else {
-            let disk = VirtualDisk::new(tables, cache, variant.learning, &services);
+            let disk = LearningTableDisk::new(tables, cache, variant.learning, &services);
             let (log, simulated) = match variant.closed {
                 true => served(of.clone(), disk, subject, setup)?,
                 false => served(Shadow::new(&log), disk, subject, setup)?,

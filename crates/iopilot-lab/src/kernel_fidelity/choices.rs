@@ -11,7 +11,7 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_sched::{Environment, Scheduler, SchedulerSpec};
 use iopilot_sim::Machine;
 use iopilot_trace::TraceRecord;
-use queue::Queue;
+use queue::FollowedQueue;
 use std::collections::HashMap;
 use std::ops::Add;
 
@@ -64,7 +64,7 @@ pub(super) fn choices(
         queue_depth: machine.block.queue_depth.unwrap_or(depth),
         nr_requests: machine.block.nr_requests.unwrap_or(super::NR_REQUESTS),
     };
-    let queue = Queue::new(scheduler.build(&environment)?, records);
+    let queue = FollowedQueue::new(scheduler.build(&environment)?, records);
     let mut follower = Follower { queue, before: None, choices: Choices::default() };
     events(records).into_iter().for_each(|(now, event)| follower.take(origin + now, event));
     Ok(follower.choices)
@@ -93,9 +93,9 @@ fn events(records: &[TraceRecord]) -> Vec<(Nanos, Event)> {
 
 /// A scheduler that is led through a recording.
 struct Follower<'a> {
-    queue: Queue<'a>,
+    queue: FollowedQueue<'a>,
     /// The queue before the choice that is not issued yet, and what happened since then.
-    before: Option<(Queue<'a>, Vec<(Nanos, Event)>)>,
+    before: Option<(FollowedQueue<'a>, Vec<(Nanos, Event)>)>,
     choices: Choices,
 }
 

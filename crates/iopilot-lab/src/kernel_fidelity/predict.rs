@@ -5,7 +5,7 @@
 //! defaults, and the simulated disk is no loop device.
 
 use super::figures::Figures;
-use super::record::Recording;
+use super::record::LoadRecording;
 use super::{NR_REQUESTS, SCHEDULERS};
 use crate::Setup;
 use anyhow::Context as _;
@@ -33,7 +33,7 @@ pub(super) fn machine(disk: &str, depth: u32) -> anyhow::Result<Machine> {
 
 /// What is predicted of each of [`SCHEDULERS`] from `recording`.
 pub(super) fn predicted(
-    recording: &Recording,
+    recording: &LoadRecording,
     machine: &Machine,
     setup: &Setup<'_>,
 ) -> anyhow::Result<[Figures; SCHEDULERS.len()]> {
@@ -66,7 +66,7 @@ mod tests {
     fn what_a_simulated_kernel_recorded_is_predicted_of_itself() {
         let (records, _, machine) = recorded("mq-deadline");
         let real = Figures::of(&records);
-        let recording = Recording { records, origin: Nanos::ZERO, path: ServicePath::default() };
+        let recording = LoadRecording { records, origin: Nanos::ZERO, path: ServicePath::default() };
         let setup = Setup { quick: true, seed: 0, progress: &Progress::default() };
         let all = predicted(&recording, &machine, &setup).unwrap();
         let ours = all[1];

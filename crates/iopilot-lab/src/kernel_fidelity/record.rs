@@ -6,7 +6,7 @@ use super::service_path::ServicePath;
 use super::start::Start;
 use super::{Cell, Plan, SCHEDULERS};
 use crate::Setup;
-use crate::virtual_disk::{Served, VirtualDisk};
+use crate::virtual_disk::{ServerLogEntry, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
 use iopilot_catalogue::load_disk;
@@ -31,7 +31,7 @@ const APART: u64 = 32 << 20;
 
 /// What reached the disk, from the first request of a load to the last.
 #[derive(Clone, Debug)]
-pub(super) struct Recording {
+pub(super) struct LoadRecording {
     /// In order of arrival.
     pub(super) records: Vec<TraceRecord>,
     /// When the first request arrived, on the monotonic clock.
@@ -47,7 +47,7 @@ pub(super) struct Recorded {
     /// Of [`SCHEDULERS`].
     pub(super) scheduler: usize,
     /// The same again and again, from other places and angles of the medium.
-    pub(super) recordings: Vec<Recording>,
+    pub(super) recordings: Vec<LoadRecording>,
 }
 
 impl Recorded {
@@ -80,7 +80,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
             }
             recorded.extend(here);
         }
-        let mut log: HashMap<u64, Vec<Served>> = HashMap::new();
+        let mut log: HashMap<u64, Vec<ServerLogEntry>> = HashMap::new();
         disk.requests()?.into_iter().for_each(|s| log.entry(s.lba).or_default().push(s));
         let here = recorded[from..].iter_mut().flat_map(|m: &mut Recorded| &mut m.recordings);
         here.for_each(|r| r.path = ServicePath::find(&r.records, r.origin, &log));
@@ -110,7 +110,7 @@ struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// A recording under `scheduler` in which nothing is missing.
-    fn complete(&self, scheduler: &str) -> anyhow::Result<Recording> {
+    fn complete(&self, scheduler: &str) -> anyhow::Result<LoadRecording> {
         let mut left = TRIES;
         loop {
             left -= 1;
@@ -122,7 +122,7 @@ impl Recorder<'_> {
     }
 
     /// Puts `scheduler` in place, runs the load, and records it.
-    fn record(&self, scheduler: &str) -> anyhow::Result<Recording> {
+    fn record(&self, scheduler: &str) -> anyhow::Result<LoadRecording> {
         let device = self.disk.device();
         let queue = BlockQueue::open(device)?;
         // A scheduler that is in place already would go on with what it has learnt; a simulation begins with nothing learnt.
@@ -157,6 +157,6 @@ impl Recorder<'_> {
             let (seen, lost, late) = (records.len(), capture.lost_events(), capture.given_up());
             bail!("{scheduler}: {seen} of {expected} reads seen, {lost} events lost, {late} without an end");
         }
-        Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: ServicePath::default() })
+        Ok(LoadRecording { records, origin: capture.origin().unwrap_or_default(), path: ServicePath::default() })
     }
 }

@@ -5,7 +5,7 @@
 
 use super::delayed_device::DelayedDevice;
 use super::figures::Figures;
-use super::record::Recording;
+use super::record::LoadRecording;
 use super::recorded_timing::RecordedTiming;
 use super::shifted_clock::ShiftedClock;
 use crate::Setup;
@@ -22,7 +22,7 @@ const MINUTE: Nanos = Nanos::from_secs(60);
 
 /// What becomes of `recording` on `machine` under `scheduler`, under which it was made.
 pub(super) fn replayed(
-    recording: &Recording,
+    recording: &LoadRecording,
     scheduler: &SchedulerSpec,
     machine: &Machine,
     setup: &Setup<'_>,
@@ -86,7 +86,7 @@ mod tests {
             let real = Figures::of(&records);
             // The simulated disk was at its zero when the run was at its own: the model showed the first arrival's time, 0.
             let path = ServicePath { model: Some(Nanos::ZERO), ..ServicePath::default() };
-            let recording = Recording { records, origin: Nanos::ZERO, path };
+            let recording = LoadRecording { records, origin: Nanos::ZERO, path };
             let setup = Setup { quick: true, seed: 0, progress: &Progress::default() };
             let ours = replayed(&recording, &spec, &machine, &setup).unwrap();
             let off = |ours: f64, real: f64| 100.0 * (ours / real - 1.0);

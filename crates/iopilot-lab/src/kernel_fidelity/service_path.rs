@@ -1,6 +1,6 @@
 //! [`ServicePath`]: the way through the loop device and FUSE, which the disk's model does not know.
 
-use crate::virtual_disk::Served;
+use crate::virtual_disk::ServerLogEntry;
 use iopilot_block::{Lba, Nanos};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub(super) struct ServicePath {
 impl ServicePath {
     /// Finds `records`, whose times count from `origin` on the monotonic clock, in the disk's log, which may hold more. One
     /// that was merged into another is not there.
-    pub(super) fn find(records: &[TraceRecord], origin: Nanos, log: &HashMap<u64, Vec<Served>>) -> Self {
+    pub(super) fn find(records: &[TraceRecord], origin: Nanos, log: &HashMap<u64, Vec<ServerLogEntry>>) -> Self {
         let found = |record: &TraceRecord| {
             let (issue, completion) = (origin + record.issue?, origin + record.completion?);
             let mut of_place = log.get(&record.lba.0)?.iter();
@@ -31,7 +31,7 @@ impl ServicePath {
         let mut all: Vec<_> = records.iter().filter_map(found).collect();
         let model = all.first().map(|(_, _, s, _)| s.model.since(s.arrived.since(origin)));
         all.sort_by_key(|(issue, ..)| *issue);
-        let way = |&(issue, lba, s, completion): &(Nanos, Lba, &Served, Nanos)| {
+        let way = |&(issue, lba, s, completion): &(Nanos, Lba, &ServerLogEntry, Nanos)| {
             (lba, (s.arrived.since(issue), completion.since(s.due)))
         };
         let late: f64 = all.iter().map(|(_, _, s, _)| s.left.since(s.due).as_micros_f64()).sum();
@@ -60,7 +60,7 @@ mod tests {
         };
         let served = |arrived: u64, due: u64, left: u64| {
             let [arrived, due, left] = [arrived, due, left].map(|at| Nanos(1000 + at));
-            Served { lba: 8, arrived, due, left, model: Nanos(arrived.0 + 70_000) }
+            ServerLogEntry { lba: 8, arrived, due, left, model: Nanos(arrived.0 + 70_000) }
         };
         // The second request reads the same sector again, and the third is not in the log.
         let log = HashMap::from([(8, vec![served(13, 90, 92), served(204, 290, 290)])]);

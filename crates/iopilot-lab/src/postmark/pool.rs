@@ -1,7 +1,7 @@
 //! [`Pool`]: the files of one instance, and what a transaction does to them.
 
 use super::space::Space;
-use super::{BLOCK_BYTES, Extent, FileSystem, PostmarkSpec};
+use super::{AllocationStyle, BLOCK_BYTES, Extent, PostmarkSpec};
 use iopilot_block::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -14,7 +14,7 @@ const DIRECT_BLOCKS: u64 = 12;
 
 /// A step of a transaction.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action {
+pub(super) enum TransactionStep {
     /// Reads; `alone` where nothing else can be asked for before it is known.
     Read { extent: Extent, alone: bool },
     /// Data into the cache.
@@ -62,7 +62,7 @@ pub(super) struct Pool {
     min_bytes: u64,
     max_bytes: u64,
     directories: u64,
-    file_system: FileSystem,
+    file_system: AllocationStyle,
     compute_per_mib: Nanos,
 }
 
@@ -97,7 +97,7 @@ impl Pool {
 
     /// The steps of the next transaction, appended to `out`. Where the space is used up, what would be written is left
     /// out, as Postmark goes on after an error.
-    pub(super) fn transaction(&mut self, out: &mut VecDeque<Action>) {
+    pub(super) fn transaction(&mut self, out: &mut VecDeque<TransactionStep>) {
         if self.live.is_empty() || self.random.random_bool(0.5) {
             if let Some(file) = self.create() {
                 self.wrote(file, 0, out);
@@ -113,7 +113,7 @@ impl Pool {
             let file = self.live[self.random.random_range(0..self.live.len())];
             if self.random.random_bool(0.5) { self.read(file, out) } else { self.append(file, out) }
         }
-        out.push_back(Action::Done);
+        out.push_back(TransactionStep::Done);
     }
 
     /// Whether `dirty` is still to be written: the flusher takes it now.
@@ -140,10 +140,10 @@ impl Pool {
         Some(slot)
     }
 
-    fn delete(&mut self, slot: usize, out: &mut VecDeque<Action>) {
+    fn delete(&mut self, slot: usize, out: &mut VecDeque<TransactionStep>) {
         let file = &mut self.files[slot];
         if file.dirty > 0 {
-            out.push_back(Action::Forget { blocks: file.dirty });
+            out.push_back(TransactionStep::Forget { blocks: file.dirty });
         }
         let extents = std::mem::take(&mut file.extents);
         *file = File { generation: file.generation + 1, ..File::default() };
@@ -151,7 +151,7 @@ impl Pool {
         self.unused.push(slot);
     }
 
-    fn append(&mut self, slot: usize, out: &mut VecDeque<Action>) {
+    fn append(&mut self, slot: usize, out: &mut VecDeque<TransactionStep>) {
         let (bytes, last) = (self.files[slot].bytes, self.files[slot].extents.last().copied());
         let Some(last) = last.filter(|_| bytes < self.max_bytes) else { return };
         let more = self.random.random_range(1..=self.max_bytes - bytes);
@@ -160,12 +160,12 @@ impl Pool {
         // The last block is only partly replaced.
         let rest = Extent { first: end - 1, blocks: 1 };
         if bytes % BLOCK_BYTES != 0 && self.files[slot].dirty == 0 {
-            out.push_back(Action::Read { extent: rest, alone: true });
+            out.push_back(TransactionStep::Read { extent: rest, alone: true });
         }
         if blocks == 0 {
             let file = &mut self.files[slot];
             (file.bytes, file.dirty) = (bytes + more, file.dirty + 1);
-            out.push_back(Action::Write(Dirty { file: slot, generation: file.generation, extent: rest }));
+            out.push_back(TransactionStep::Write(Dirty { file: slot, generation: file.generation, extent: rest }));
             return;
         }
         let Some(extents) = self.allot(end, blocks) else { return };
@@ -177,18 +177,18 @@ impl Pool {
     }
 
     /// The extents of a file from number `from` on are in the cache.
-    fn wrote(&mut self, slot: usize, from: usize, out: &mut VecDeque<Action>) {
+    fn wrote(&mut self, slot: usize, from: usize, out: &mut VecDeque<TransactionStep>) {
         let file = &mut self.files[slot];
         let mut written = 0;
         for &extent in &file.extents[from..] {
-            out.push_back(Action::Write(Dirty { file: slot, generation: file.generation, extent }));
+            out.push_back(TransactionStep::Write(Dirty { file: slot, generation: file.generation, extent }));
             written += extent.blocks;
         }
         file.dirty += written;
-        out.push_back(Action::Compute(self.compute(written)));
+        out.push_back(TransactionStep::Compute(self.compute(written)));
     }
 
-    fn read(&mut self, slot: usize, out: &mut VecDeque<Action>) {
+    fn read(&mut self, slot: usize, out: &mut VecDeque<TransactionStep>) {
         let file = &self.files[slot];
         let blocks: u64 = file.extents.iter().map(|e| e.blocks).sum();
         // What has just been written is in the cache.
@@ -197,10 +197,10 @@ impl Pool {
             for extent in &file.extents {
                 let mut at = 0;
                 while at < extent.blocks {
-                    let indirect = self.file_system == FileSystem::Blocks && done < DIRECT_BLOCKS;
+                    let indirect = self.file_system == AllocationStyle::Blocks && done < DIRECT_BLOCKS;
                     let most = if indirect { DIRECT_BLOCKS - done } else { READ_BLOCKS };
                     let length = most.min(extent.blocks - at);
-                    out.push_back(Action::Read {
+                    out.push_back(TransactionStep::Read {
                         extent: Extent { first: extent.first + at, blocks: length },
                         alone: false,
                     });
@@ -208,26 +208,26 @@ impl Pool {
                     done += length;
                     if indirect && done == DIRECT_BLOCKS && blocks > DIRECT_BLOCKS {
                         let map = Extent { first: extent.first + at - 1, blocks: 1 };
-                        out.push_back(Action::Read { extent: map, alone: true });
+                        out.push_back(TransactionStep::Read { extent: map, alone: true });
                     }
                 }
             }
         }
-        out.push_back(Action::Compute(self.compute(blocks)));
+        out.push_back(TransactionStep::Compute(self.compute(blocks)));
     }
 
     /// Inode and directory have changed: 8 KiB of inodes, or an inode's block and a directory's.
-    fn metadata(&self, slot: usize, out: &mut VecDeque<Action>) {
+    fn metadata(&self, slot: usize, out: &mut VecDeque<TransactionStep>) {
         let home = self.home(self.files[slot].directory);
         let inode = home + slot as u64 % 64;
         match self.file_system {
-            FileSystem::Extents => {
+            AllocationStyle::Extents => {
                 let first = (inode - inode % 2).min(self.first + self.blocks - 2);
-                out.push_back(Action::Metadata { extent: Extent { first, blocks: 2 } });
+                out.push_back(TransactionStep::Metadata { extent: Extent { first, blocks: 2 } });
             }
-            FileSystem::Blocks => {
-                out.push_back(Action::Metadata { extent: Extent { first: inode, blocks: 1 } });
-                out.push_back(Action::Metadata { extent: Extent { first: home, blocks: 1 } });
+            AllocationStyle::Blocks => {
+                out.push_back(TransactionStep::Metadata { extent: Extent { first: inode, blocks: 1 } });
+                out.push_back(TransactionStep::Metadata { extent: Extent { first: home, blocks: 1 } });
             }
         }
     }
@@ -239,8 +239,8 @@ impl Pool {
 
     fn allot(&mut self, goal: u64, blocks: u64) -> Option<Vec<Extent>> {
         match self.file_system {
-            FileSystem::Extents => self.space.take_whole(goal, blocks),
-            FileSystem::Blocks => self.space.take_pieces(goal, blocks),
+            AllocationStyle::Extents => self.space.take_whole(goal, blocks),
+            AllocationStyle::Blocks => self.space.take_pieces(goal, blocks),
         }
     }
 
@@ -254,7 +254,7 @@ impl Pool {
 mod tests {
     use super::*;
 
-    fn spec(file_system: FileSystem) -> PostmarkSpec {
+    fn spec(file_system: AllocationStyle) -> PostmarkSpec {
         PostmarkSpec { files: 200, aging: 1000, directories: 10, ..PostmarkSpec::carroll(file_system, 2 << 20) }
     }
 
@@ -266,28 +266,28 @@ mod tests {
     #[test]
     fn a_file_is_in_fewer_pieces_on_extents() {
         let blocks = 400 * 512;
-        let extents = Pool::new(&spec(FileSystem::Extents), 0, blocks, 1).unwrap();
-        let single = Pool::new(&spec(FileSystem::Blocks), 0, blocks, 1).unwrap();
+        let extents = Pool::new(&spec(AllocationStyle::Extents), 0, blocks, 1).unwrap();
+        let single = Pool::new(&spec(AllocationStyle::Blocks), 0, blocks, 1).unwrap();
         assert!(
             pieces(&extents) < 2.0 && pieces(&single) > 1.2 * pieces(&extents),
             "{} {}",
             pieces(&extents),
             pieces(&single)
         );
-        assert!(Pool::new(&spec(FileSystem::Extents), 0, 100 * 256, 1).is_none(), "200 files of 1 MiB in 100");
+        assert!(Pool::new(&spec(AllocationStyle::Extents), 0, 100 * 256, 1).is_none(), "200 files of 1 MiB in 100");
     }
 
     #[test]
     fn a_transaction_is_create_or_delete_and_read_or_append() {
-        let mut pool = Pool::new(&spec(FileSystem::Extents), 0, 400 * 512, 2).unwrap();
+        let mut pool = Pool::new(&spec(AllocationStyle::Extents), 0, 400 * 512, 2).unwrap();
         let (mut steps, mut reads, mut writes, mut before) = (VecDeque::new(), 0, 0, pool.live.len());
         for _ in 0..400 {
             pool.transaction(&mut steps);
             assert_eq!(before.abs_diff(pool.live.len()), 1);
             before = pool.live.len();
-            assert_eq!(steps.back(), Some(&Action::Done));
-            reads += usize::from(steps.iter().any(|s| matches!(s, Action::Read { .. })));
-            writes += usize::from(steps.iter().any(|s| matches!(s, Action::Write(_))));
+            assert_eq!(steps.back(), Some(&TransactionStep::Done));
+            reads += usize::from(steps.iter().any(|s| matches!(s, TransactionStep::Read { .. })));
+            writes += usize::from(steps.iter().any(|s| matches!(s, TransactionStep::Write(_))));
             steps.clear();
         }
         // Half create, half append: three quarters write. Half read, but nothing of what is still in the cache.
@@ -297,17 +297,17 @@ mod tests {
 
     #[test]
     fn what_is_deleted_is_not_written() {
-        let mut pool = Pool::new(&spec(FileSystem::Blocks), 0, 400 * 512, 3).unwrap();
+        let mut pool = Pool::new(&spec(AllocationStyle::Blocks), 0, 400 * 512, 3).unwrap();
         let (mut steps, mut dirty, mut waiting) = (VecDeque::new(), 0i64, Vec::new());
         for _ in 0..2000 {
             pool.transaction(&mut steps);
             for step in steps.drain(..) {
                 match step {
-                    Action::Write(d) => {
+                    TransactionStep::Write(d) => {
                         dirty += d.extent.blocks as i64;
                         waiting.push(d);
                     }
-                    Action::Forget { blocks } => dirty -= blocks as i64,
+                    TransactionStep::Forget { blocks } => dirty -= blocks as i64,
                     _ => {}
                 }
             }

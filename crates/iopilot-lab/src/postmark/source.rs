@@ -1,7 +1,7 @@
 //! [`PostmarkSource`]: instances and the flusher, running.
 
-use super::pool::{Action, Dirty, Pool};
-use super::{BLOCK, BLOCK_BYTES, Extent, FileSystem, PostmarkSpec};
+use super::pool::{Dirty, Pool, TransactionStep};
+use super::{AllocationStyle, BLOCK, BLOCK_BYTES, Extent, PostmarkSpec};
 use iopilot_block::{Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::Agenda;
 use iopilot_workload::WorkloadError;
@@ -32,7 +32,7 @@ const LOG_CHANGES: u32 = 16;
 #[derive(Clone, Debug)]
 struct Instance {
     pool: Pool,
-    steps: VecDeque<Action>,
+    steps: VecDeque<TransactionStep>,
     in_flight: u32,
     /// A read that has to be known before anything else.
     alone: bool,
@@ -84,7 +84,7 @@ pub struct PostmarkSource {
     instances: Vec<Instance>,
     sleeps: Vec<Sleep>,
     agenda: Agenda,
-    file_system: FileSystem,
+    file_system: AllocationStyle,
     /// What is to be written, oldest first.
     chunks: VecDeque<Chunk>,
     /// What is left of the chunk that is being written.
@@ -210,7 +210,7 @@ impl PostmarkSource {
                 instance.pool.transaction(&mut instance.steps);
                 continue;
             };
-            if let Action::Read { extent, alone } = *step {
+            if let TransactionStep::Read { extent, alone } = *step {
                 if instance.in_flight >= READS || (instance.in_flight > 0 && (alone || instance.alone)) {
                     return;
                 }
@@ -230,27 +230,29 @@ impl PostmarkSource {
             if instance.in_flight > 0 {
                 return;
             }
-            if matches!(step, Action::Write(_) | Action::Metadata { .. }) && self.dirty + self.writeback >= self.limit {
+            if matches!(step, TransactionStep::Write(_) | TransactionStep::Metadata { .. })
+                && self.dirty + self.writeback >= self.limit
+            {
                 instance.throttled = true;
                 return;
             }
             match instance.steps.pop_front() {
-                Some(Action::Write(dirty)) => {
+                Some(TransactionStep::Write(dirty)) => {
                     self.dirty += dirty.extent.blocks;
                     self.chunks.push_back(Chunk::File { instance: index, dirty });
                     self.wake_flusher(now);
                 }
-                Some(Action::Metadata { extent }) => {
+                Some(TransactionStep::Metadata { extent }) => {
                     self.add_metadata(extent);
                     self.wake_flusher(now);
                 }
-                Some(Action::Forget { blocks }) => self.dirty -= blocks,
-                Some(Action::Compute(time)) => {
+                Some(TransactionStep::Forget { blocks }) => self.dirty -= blocks,
+                Some(TransactionStep::Compute(time)) => {
                     self.wake(index, now + time.max(NEXT_CALL));
                     return;
                 }
-                Some(Action::Done) => self.transaction_done(now),
-                Some(Action::Read { .. }) | None => {}
+                Some(TransactionStep::Done) => self.transaction_done(now),
+                Some(TransactionStep::Read { .. }) | None => {}
             }
         }
     }
@@ -258,7 +260,7 @@ impl PostmarkSource {
     fn add_metadata(&mut self, extent: Extent) {
         self.dirty += extent.blocks;
         self.chunks.push_back(Chunk::Metadata(extent));
-        if self.file_system == FileSystem::Extents {
+        if self.file_system == AllocationStyle::Extents {
             self.log_changes += 1;
             if self.log_changes == LOG_CHANGES {
                 self.log_changes = 0;
@@ -302,8 +304,8 @@ impl PostmarkSource {
             }
             let Some(extent) = self.current.take().or_else(|| self.next_chunk()) else { return };
             let most = match self.file_system {
-                FileSystem::Extents => 128,
-                FileSystem::Blocks => 4,
+                AllocationStyle::Extents => 128,
+                AllocationStyle::Blocks => 4,
             };
             let piece = Extent { blocks: extent.blocks.min(most), ..extent };
             if extent.blocks > piece.blocks {
@@ -393,9 +395,9 @@ impl Source for PostmarkSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postmark::FileSystem::{Blocks, Extents};
+    use crate::postmark::AllocationStyle::{Blocks, Extents};
 
-    fn spec(file_system: FileSystem) -> PostmarkSpec {
+    fn spec(file_system: AllocationStyle) -> PostmarkSpec {
         PostmarkSpec {
             instances: 3,
             files: 60,

@@ -17,7 +17,7 @@ pub(super) enum Needs {
 
 /// A load: a command of the shell, in the folder where the file system is mounted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct RecordedLoad {
     pub(super) name: &'static str,
     pub(super) needs: Needs,
     /// A program that is not on every machine.
@@ -25,11 +25,11 @@ pub(super) struct Load {
     pub(super) script: &'static str,
 }
 
-const fn load(name: &'static str, needs: Needs, program: &'static str, script: &'static str) -> Load {
-    Load { name, needs, program, script }
+const fn load(name: &'static str, needs: Needs, program: &'static str, script: &'static str) -> RecordedLoad {
+    RecordedLoad { name, needs, program, script }
 }
 
-impl Load {
+impl RecordedLoad {
     /// Whether this machine has its program.
     pub(super) fn can_run(&self) -> bool {
         let asked = Command::new("sh")
@@ -41,19 +41,19 @@ impl Load {
     }
 }
 
-const GREP: Load = load("grep", Needs::Trees, "grep", "grep -rqs no-such-word tree; true");
-const COPY: Load = load("copy", Needs::Trees, "cp", "cp -r tree copy && sync -f .");
+const GREP: RecordedLoad = load("grep", Needs::Trees, "grep", "grep -rqs no-such-word tree; true");
+const COPY: RecordedLoad = load("copy", Needs::Trees, "cp", "cp -r tree copy && sync -f .");
 const SQLITE: &str = "{ echo 'create table t(a integer primary key, b text);'; \
     for i in $(seq 60); do echo \"insert into t values($i, hex(randomblob(200)));\"; done; } | sqlite3 base.db";
-const SQLITE_LOAD: Load = load("sqlite", Needs::Nothing, "sqlite3", SQLITE);
+const SQLITE_LOAD: RecordedLoad = load("sqlite", Needs::Nothing, "sqlite3", SQLITE);
 
 /// For a short form.
-pub(super) const QUICK: &[Load] = &[
+pub(super) const QUICK: &[RecordedLoad] = &[
     load("grep", Needs::Trees, "grep", "grep -rqs no-such-word tree; true"),
     load("two-cats", Needs::Large, "cat", "cat large0 > /dev/null & cat large1 > /dev/null; wait"),
 ];
 
-pub(super) const ON_A_SHALLOW_DISK: &[Load] = &[
+pub(super) const ON_A_SHALLOW_DISK: &[RecordedLoad] = &[
     GREP,
     load("tar-and-copy", Needs::Trees, "tar", "tar cf - tree | cat > /dev/null & cp -r other copy; sync -f .; wait"),
     load("four-cats", Needs::Large, "cat", "for n in 0 1 2 3; do cat large$n > /dev/null & done; wait"),
@@ -81,7 +81,7 @@ pub(super) const ON_A_SHALLOW_DISK: &[Load] = &[
     COPY,
 ];
 
-pub(super) const ON_A_DEEP_DISK: &[Load] = &[
+pub(super) const ON_A_DEEP_DISK: &[RecordedLoad] = &[
     load("find-cat-4", Needs::Trees, "xargs", "find tree other -type f | xargs -P 4 -n 16 cat > /dev/null"),
     load(
         "streams-12",
@@ -122,7 +122,7 @@ pub(super) const ON_A_DEEP_DISK: &[Load] = &[
     ),
 ];
 
-pub(super) const ON_A_SOLID_STATE_DRIVE: &[Load] = &[
+pub(super) const ON_A_SOLID_STATE_DRIVE: &[RecordedLoad] = &[
     GREP,
     load(
         "random-libaio-4x16",

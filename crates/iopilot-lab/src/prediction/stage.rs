@@ -1,7 +1,7 @@
 //! [`Stage`]: a file system on a virtual disk that is as new before each run.
 
 use super::figures::Figures;
-use super::load::{Load, Needs};
+use super::load::{Needs, RecordedLoad};
 use super::{Cell, Part, Plan, Row};
 use crate::mounts::{keep_mounts_private, mount, write};
 use crate::virtual_disk::{VirtualDisk, program};
@@ -42,7 +42,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Makes the file system with all that `loads` need, and attaches the disk.
-    pub(super) fn set(part: &Part, loads: &[&Load], seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn set(part: &Part, loads: &[&RecordedLoad], seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
         let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
         let pristine = disk.folder().join("pristine.img");
@@ -61,7 +61,7 @@ impl Stage {
     /// Records, predicts and runs `load`.
     pub(super) fn cell(
         &self,
-        load: &Load,
+        load: &RecordedLoad,
         under: &'static str,
         plan: &Plan,
         signals: &Signals,
@@ -111,7 +111,7 @@ impl Stage {
     }
 
     /// Runs `load` under `scheduler` from the beginning, and records it; the recording.
-    fn record(&self, load: &Load, scheduler: &str) -> anyhow::Result<PathBuf> {
+    fn record(&self, load: &RecordedLoad, scheduler: &str) -> anyhow::Result<PathBuf> {
         self.restore()?;
         let queue = BlockQueue::open(self.disk.device())?;
         let spec = SchedulerSpec::parse(scheduler)?;

@@ -1,7 +1,7 @@
 //! [`Number`]: a gain that the thesis names.
 
-use super::results::{Place, Results};
-use super::run::Load;
+use super::results::{PlanCell, Results};
+use super::run::BenchmarkMix;
 use crate::Claim;
 use crate::gf::GfBenchmark;
 
@@ -10,7 +10,7 @@ const NEAR: f64 = 10.0;
 
 /// For how many processes a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum ProcessCount {
     /// So many.
     Processes(u32),
     /// "Up to": the best of all.
@@ -31,33 +31,45 @@ enum Of {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     source: &'static str,
-    load: Load,
-    place: Place,
-    at: At,
+    load: BenchmarkMix,
+    place: PlanCell,
+    at: ProcessCount,
     gain: f64,
     of: Of,
 }
 
 impl Number {
     /// A gain of application time, read at `source`.
-    pub(crate) const fn new(source: &'static str, load: Load, place: Place, at: At, gain: f64) -> Self {
+    pub(crate) const fn new(
+        source: &'static str,
+        load: BenchmarkMix,
+        place: PlanCell,
+        at: ProcessCount,
+        gain: f64,
+    ) -> Self {
         Self { source, load, place, at, gain, of: Of::Time }
     }
 
     /// The same of a benchmark alone.
-    pub(crate) const fn alone(source: &'static str, benchmark: GfBenchmark, place: Place, at: At, gain: f64) -> Self {
-        Self::new(source, Load::Alone(benchmark), place, at, gain)
+    pub(crate) const fn alone(
+        source: &'static str,
+        benchmark: GfBenchmark,
+        place: PlanCell,
+        at: ProcessCount,
+        gain: f64,
+    ) -> Self {
+        Self::new(source, BenchmarkMix::Alone(benchmark), place, at, gain)
     }
 
     /// The same of a benchmark in a row.
     pub(crate) const fn in_a_row(
         source: &'static str,
         benchmark: GfBenchmark,
-        place: Place,
-        at: At,
+        place: PlanCell,
+        at: ProcessCount,
         gain: f64,
     ) -> Self {
-        Self { of: Of::TimeInARow(benchmark), ..Self::new(source, Load::InARow, place, at, gain) }
+        Self { of: Of::TimeInARow(benchmark), ..Self::new(source, BenchmarkMix::InARow, place, at, gain) }
     }
 
     /// The same as a gain of I/O time.
@@ -66,12 +78,12 @@ impl Number {
     }
 
     /// Where it is from: a disk and a scheduler.
-    pub(crate) const fn place(&self) -> Place {
+    pub(crate) const fn place(&self) -> PlanCell {
         self.place
     }
 
     /// What it is a gain of.
-    pub(crate) const fn load(&self) -> Load {
+    pub(crate) const fn load(&self) -> BenchmarkMix {
         self.load
     }
 
@@ -85,15 +97,15 @@ impl Number {
         };
         let all = results.plan.counts(load).iter().filter_map(|&processes| ours(processes));
         let ours = match at {
-            At::Processes(processes) => ours(processes),
-            At::Best => all.reduce(f64::max),
-            At::Worst => all.reduce(f64::min),
+            ProcessCount::Processes(processes) => ours(processes),
+            ProcessCount::Best => all.reduce(f64::max),
+            ProcessCount::Worst => all.reduce(f64::min),
         }?;
         let at = match at {
-            At::Processes(1) => "1 process".to_owned(),
-            At::Processes(n) => format!("{n} processes"),
-            At::Best => "at best".to_owned(),
-            At::Worst => "at worst".to_owned(),
+            ProcessCount::Processes(1) => "1 process".to_owned(),
+            ProcessCount::Processes(n) => format!("{n} processes"),
+            ProcessCount::Best => "at best".to_owned(),
+            ProcessCount::Worst => "at worst".to_owned(),
         };
         let what = match of {
             Of::TimeInARow(benchmark) => format!("in a row, {benchmark}"),

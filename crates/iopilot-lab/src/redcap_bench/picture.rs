@@ -1,8 +1,8 @@
 //! The pictures: one for each disk, with a panel for each benchmark.
 
 use super::results::Results;
-use super::run::Load;
-use crate::figure::{self, Line, Panel};
+use super::run::BenchmarkMix;
+use crate::figure::{self, FigureLine, Panel};
 
 /// File names begin with `name`.
 pub(crate) fn of(results: &Results, name: &str) -> Vec<(String, String)> {
@@ -14,7 +14,7 @@ pub(crate) fn of(results: &Results, name: &str) -> Vec<(String, String)> {
 }
 
 fn panels(results: &Results, disk: usize) -> Vec<Panel> {
-    let lines = |load: Load| {
+    let lines = |load: BenchmarkMix| {
         let mut lines = Vec::new();
         for (scheduler, (name, _)) in results.plan.schedulers.iter().enumerate() {
             for (algorithm, suffix) in [(None, ""), (Some("vd"), " + REDCAP")] {
@@ -23,11 +23,11 @@ fn panels(results: &Results, disk: usize) -> Vec<Panel> {
                     Some((f64::from(processes), *measured.seconds.first()?))
                 };
                 let points = results.plan.counts(load).iter().filter_map(point).collect();
-                lines.push(Line { name: format!("{name}{suffix}"), points });
+                lines.push(FigureLine { name: format!("{name}{suffix}"), points });
             }
         }
         lines
     };
-    let shown = results.plan.loads.iter().filter(|load| matches!(load, Load::Alone(_) | Load::AtOnce));
+    let shown = results.plan.loads.iter().filter(|load| matches!(load, BenchmarkMix::Alone(_) | BenchmarkMix::AtOnce));
     shown.map(|&load| Panel { title: load.to_string(), lines: lines(load) }).collect()
 }

@@ -41,7 +41,7 @@ impl TestDisk {
 
 /// What is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
+pub(crate) enum BenchmarkMix {
     /// One benchmark. `find` starts processes, unless it is told to read itself.
     Alone(GfBenchmark),
     /// `find` and `cat` are one program (GF 3.6.4).
@@ -52,7 +52,7 @@ pub(crate) enum Load {
     AtOnce,
 }
 
-impl fmt::Display for Load {
+impl fmt::Display for BenchmarkMix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Alone(benchmark) => benchmark.fmt(f),
@@ -66,7 +66,7 @@ impl fmt::Display for Load {
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Case {
-    pub(crate) load: Load,
+    pub(crate) load: BenchmarkMix,
     /// Of each benchmark.
     pub(crate) processes: u32,
     /// The share of its files that each process reads.
@@ -78,7 +78,7 @@ pub(crate) struct Case {
 
 /// What came out of one run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measured {
+pub(crate) struct CaseResult {
     /// How long it took; in a row, each benchmark.
     pub(crate) seconds: Vec<f64>,
     /// Sum of the disk's times.
@@ -93,7 +93,7 @@ pub(crate) struct Measured {
 }
 
 /// Runs `case` on `disk`.
-pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow::Result<Measured> {
+pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow::Result<CaseResult> {
     let capacity = disk.device.capacity();
     let sequence = |benchmarks: &[GfBenchmark]| {
         BenchmarkSequence::new(benchmarks, case.processes, u32::MAX, capacity, setup.seed)
@@ -107,19 +107,19 @@ pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow
         anyhow::Ok((report, seconds))
     };
     let (report, seconds) = match case.load {
-        Load::Alone(benchmark) => in_a_row(sequence(&[benchmark]).forking())?,
-        Load::OneProgram => in_a_row(sequence(&[GfBenchmark::KernelRead]).one_program())?,
-        Load::InARow => in_a_row(sequence(&GfBenchmark::ALL).forking())?,
-        Load::AtOnce => {
+        BenchmarkMix::Alone(benchmark) => in_a_row(sequence(&[benchmark]).forking())?,
+        BenchmarkMix::OneProgram => in_a_row(sequence(&[GfBenchmark::KernelRead]).one_program())?,
+        BenchmarkMix::InARow => in_a_row(sequence(&GfBenchmark::ALL).forking())?,
+        BenchmarkMix::AtOnce => {
             let mut source = BenchmarksAtOnce::new(case.processes, case.share, capacity, setup.seed);
             let report = served(&mut source, disk, case, setup)?;
             (report, source.seconds().into_iter().collect())
         }
     };
-    let measured = Measured {
+    let measured = CaseResult {
         seconds,
         io_seconds: report.service_ms.mean * report.dispatched as f64 / 1e3,
-        ..Measured::default()
+        ..CaseResult::default()
     };
     Ok(match &report.redcap {
         Some(redcap) => of_cache(redcap, measured),
@@ -127,14 +127,14 @@ pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow
     })
 }
 
-fn of_cache(redcap: &RedcapReport, measured: Measured) -> Measured {
+fn of_cache(redcap: &RedcapReport, measured: CaseResult) -> CaseResult {
     let counters = &redcap.counters;
     let hits = counters.hits + counters.waits;
     let misses = counters.partial_misses + counters.hole_misses + counters.misses;
     let partial_reads = hits + misses + counters.whole_segments + counters.pass_bys;
     let percent = |reads: u64| 100.0 * reads as f64 / counters.reads.max(1) as f64;
     let off = redcap.checks.iter().find(|check| check.active == [true, false]);
-    Measured {
+    CaseResult {
         active_percent: percent(counters.reads - counters.inactive_reads),
         hit_percent: 100.0 * hits as f64 / partial_reads.max(1) as f64,
         changes: redcap.state.len() as u64 - 1,

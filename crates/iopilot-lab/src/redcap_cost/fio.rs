@@ -20,7 +20,7 @@ pub(super) struct Fio<'a> {
 
 /// What is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pattern {
+pub(super) enum FioPattern {
     /// So many blocks of the first 32 MiB at random, but for the first block of each segment.
     Hits { number: u32 },
     /// So many blocks of the whole device at random.
@@ -29,7 +29,7 @@ pub(super) enum Pattern {
 
 /// What a run was like.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct FioResult {
     pub(super) iops: f64,
     /// From submission to completion, µs.
     pub(super) mean_us: f64,
@@ -40,7 +40,7 @@ pub(super) struct Measured {
 
 impl Fio<'_> {
     /// Reads `device` with `depth` requests in flight.
-    pub(super) fn run(&self, device: &Path, depth: u32, pattern: Pattern) -> anyhow::Result<Measured> {
+    pub(super) fn run(&self, device: &Path, depth: u32, pattern: FioPattern) -> anyhow::Result<FioResult> {
         let mut command = Self::command(device);
         command.args(["--rw=randread", "--bs=4k", "--norandommap", "--output-format=json"]);
         match depth {
@@ -48,12 +48,12 @@ impl Fio<'_> {
             _ => command.arg("--ioengine=libaio").arg(format!("--iodepth={depth}")),
         };
         match pattern {
-            Pattern::Hits { number } => {
+            FioPattern::Hits { number } => {
                 let log = self.folder.join("hits.iolog");
                 fs::write(&log, hits(device, number)).context("writing what fio is to read")?;
                 command.arg(format!("--read_iolog={}", log.display())).arg("--replay_no_stall=1");
             }
-            Pattern::Random { number, seed } => {
+            FioPattern::Random { number, seed } => {
                 command.arg(format!("--number_ios={number}")).arg(format!("--randseed={}", seed + 1));
                 command.arg("--allrandrepeat=1");
             }
@@ -61,7 +61,7 @@ impl Fio<'_> {
         let reply = Self::output(&mut command)?;
         let read = &reply["jobs"][0]["read"];
         let of = |value: &Value| value.as_f64().context("reading fio's output");
-        Ok(Measured {
+        Ok(FioResult {
             iops: of(&read["iops"])?,
             mean_us: of(&read["clat_ns"]["mean"])? / 1e3,
             requests: of(&read["total_ios"])?,

@@ -37,13 +37,13 @@ impl Mean {
 }
 
 /// What a load took in each way, in seconds, where it did not fail; the first way is the bare disk.
-pub(super) struct Row {
+pub(super) struct LoadTimes {
     pub(super) disk: &'static str,
     pub(super) load: &'static str,
     pub(super) means: Vec<Option<Mean>>,
 }
 
-impl Row {
+impl LoadTimes {
     fn of(cell: &Cell) -> Self {
         let means = cell.seconds.iter().map(|seconds| Mean::of(seconds)).collect();
         Self { disk: cell.disk, load: cell.load, means }
@@ -67,8 +67,8 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: 
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let title = "seconds that each load took: mean, and half of its 95 % interval";
     let mut times = ResultTable::new("times", title, &columns);
-    let rows: Vec<Row> = cells.iter().map(Row::of).collect();
-    for Row { disk, load, means } in &rows {
+    let rows: Vec<LoadTimes> = cells.iter().map(LoadTimes::of).collect();
+    for LoadTimes { disk, load, means } in &rows {
         let mut row = vec![(*disk).into(), (*load).into()];
         let none = Mean { mean: f64::NAN, half: f64::NAN };
         row.extend(means.iter().map(|way| way.unwrap_or(none)).flat_map(|way| [way.mean.into(), way.half.into()]));

@@ -9,18 +9,18 @@ const FUNCTIONS: &str = "started=; start() { \"$@\" & started=\"$started $!\"; }
 /// A load: a script of the shell, in the folder where the file system is mounted. Its standard output is not kept. It fails if any
 /// of its commands does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct ShellLoad {
     pub(super) name: &'static str,
     /// A program that is not on every machine.
     program: &'static str,
     script: &'static str,
 }
 
-const fn load(name: &'static str, program: &'static str, script: &'static str) -> Load {
-    Load { name, program, script }
+const fn load(name: &'static str, program: &'static str, script: &'static str) -> ShellLoad {
+    ShellLoad { name, program, script }
 }
 
-impl Load {
+impl ShellLoad {
     /// Its script, whole.
     pub(super) fn script(&self) -> String {
         FUNCTIONS.to_owned() + self.script
@@ -35,11 +35,11 @@ impl Load {
 }
 
 /// One process that reads its tree file by file.
-const ONE: Load = load("find-cat-1", "find", "find tree00 -type f -exec cat {} +");
+const ONE: ShellLoad = load("find-cat-1", "find", "find tree00 -type f -exec cat {} +");
 
-pub(super) const QUICK: &[Load] = &[ONE];
+pub(super) const QUICK: &[ShellLoad] = &[ONE];
 
-pub(super) const ALL: &[Load] = &[
+pub(super) const ALL: &[ShellLoad] = &[
     ONE,
     load(
         "find-cat-8",

@@ -1,6 +1,6 @@
 //! The picture: how long each load takes, over what it takes on the bare disk.
 
-use super::judge::Row;
+use super::judge::LoadTimes;
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
 use iopilot_render::svg::{Frame, escape, px};
@@ -21,12 +21,12 @@ const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#808892}.name{font
     .bare{stroke:#808892;stroke-dasharray:5 3;fill:none}.half{stroke:#5d6570;fill:none}";
 
 /// The file's name and content. `ways` are those of each row's means; the first is the bare disk.
-pub(super) fn of(ways: &[String], rows: &[Row]) -> (String, String) {
+pub(super) fn of(ways: &[String], rows: &[LoadTimes]) -> (String, String) {
     ("redcap-live.svg".to_owned(), draw(ways, rows))
 }
 
-fn draw(ways: &[String], rows: &[Row]) -> String {
-    let panels: Vec<&[Row]> = rows.chunk_by(|a, b| a.disk == b.disk).collect();
+fn draw(ways: &[String], rows: &[LoadTimes]) -> String {
+    let panels: Vec<&[LoadTimes]> = rows.chunk_by(|a, b| a.disk == b.disk).collect();
     let across = (PANEL.0 / ENTRY.0) as usize;
     let shown = ways.len().saturating_sub(1);
     let head = HEAD + ENTRY.1 * shown.div_ceil(across) as f64;
@@ -42,7 +42,8 @@ fn draw(ways: &[String], rows: &[Row]) -> String {
         let _ = write!(out, "<text x=\"{}\" y=\"{}\">{name}</text>", px(x + 17.0), px(y));
     }
     // One scale for all, so that disks can be compared.
-    let highest = rows.iter().flat_map(Row::over_bare).flatten().map(|bar| bar.mean + bar.half).fold(1.0, f64::max);
+    let highest =
+        rows.iter().flat_map(LoadTimes::over_bare).flatten().map(|bar| bar.mean + bar.half).fold(1.0, f64::max);
     for (i, rows) in panels.into_iter().enumerate() {
         let y = px(head + PANEL.1 * i as f64);
         let _ = write!(out, "<g transform=\"translate(0 {y})\">{}</g>", inside(shown, rows, highest));
@@ -57,7 +58,7 @@ fn colour(bar: usize, shown: usize) -> &'static str {
 }
 
 /// The panel of a disk.
-fn inside(shown: usize, rows: &[Row], highest: f64) -> String {
+fn inside(shown: usize, rows: &[LoadTimes], highest: f64) -> String {
     let frame = Frame::new(PANEL, 44.0, 26.0, 14.0, 28.0);
     let y = Scale::from_zero(highest, frame.y_range());
     let (left, right) = frame.x_range();
@@ -100,8 +101,8 @@ mod tests {
     use super::super::judge::Mean;
     use super::*;
 
-    fn row(disk: &'static str, load: &'static str, means: [f64; 4]) -> Row {
-        Row { disk, load, means: means.map(|mean| Some(Mean { mean, half: 0.1 * mean })).into() }
+    fn row(disk: &'static str, load: &'static str, means: [f64; 4]) -> LoadTimes {
+        LoadTimes { disk, load, means: means.map(|mean| Some(Mean { mean, half: 0.1 * mean })).into() }
     }
 
     #[test]
@@ -127,7 +128,7 @@ mod tests {
     fn one_run_has_no_interval_and_colours_do_not_depend_on_what_is_left_out() {
         let ways = ["bare", "always"].map(str::to_owned);
         let mean = |mean| Some(Mean { mean, half: 0.0 });
-        let rows = [Row { disk: "a", load: "x", means: vec![mean(2.0), mean(1.0)] }];
+        let rows = [LoadTimes { disk: "a", load: "x", means: vec![mean(2.0), mean(1.0)] }];
         let svg = of(&ways, &rows).1;
         assert!(!svg.contains("class=\"half\"") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert_eq!((colour(0, 1), colour(4, 5), colour(7, 8)), (COLOURS[7], COLOURS[7], COLOURS[7]));

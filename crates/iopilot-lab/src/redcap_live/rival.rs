@@ -65,8 +65,8 @@ impl Rival {
     }
 
     /// Puts it over `disk` of `sectors`; its files are in `folder`, which is in memory.
-    pub(super) fn attach(self, disk: &Path, sectors: u64, folder: &Path) -> anyhow::Result<Attached> {
-        let mut attached = Attached {
+    pub(super) fn attach(self, disk: &Path, sectors: u64, folder: &Path) -> anyhow::Result<RivalCache> {
+        let mut attached = RivalCache {
             device: PathBuf::new(),
             programs: Vec::new(),
             undo: Vec::new(),
@@ -103,7 +103,7 @@ impl NbdClient {
 }
 
 /// A rival's block device. It goes when it is dropped.
-pub(super) struct Attached {
+pub(super) struct RivalCache {
     pub(super) device: PathBuf,
     /// What serves it, the first first.
     programs: Vec<Child>,
@@ -114,7 +114,7 @@ pub(super) struct Attached {
     memory: Option<MemoryLimit>,
 }
 
-impl Attached {
+impl RivalCache {
     fn nbdkit(&mut self, disk: &Path, folder: &Path, readahead: bool) -> anyhow::Result<()> {
         let socket = folder.join("nbd.sock");
         // Its plugin reads through the kernel's page cache, which would be a second cache of any size.
@@ -182,7 +182,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for RivalCache {
     fn drop(&mut self) {
         for command in self.undo.iter().rev() {
             if let Err(e) = tool(Command::new(&command[0]).args(&command[1..])) {

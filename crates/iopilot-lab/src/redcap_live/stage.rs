@@ -1,6 +1,6 @@
 //! [`Stage`]: a virtual disk with a file system that is read only.
 
-use super::load::Load;
+use super::load::ShellLoad;
 use super::memory_limit::MemoryLimit;
 use super::{Part, Way};
 use crate::mounts::{keep_mounts_private, mount, tool, write};
@@ -60,7 +60,7 @@ impl Stage {
     ///
     /// # Errors
     /// Where a signal has come, something cannot be set up, or the load fails.
-    pub(super) fn run(&self, load: &Load, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
+    pub(super) fn run(&self, load: &ShellLoad, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
         if let Some(signal) = signals.caught() {
             bail!("ended by signal {signal}");
         }

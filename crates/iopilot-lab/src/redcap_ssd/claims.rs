@@ -5,7 +5,7 @@ use super::thesis::{ALONE, AT_ONCE, IOR, ROW, TABLES, TableRow};
 use super::{CFQ, NOOP, SSD_160};
 use crate::Claim;
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided512, Tac};
-use crate::redcap_bench::{Load, Number, Results, near};
+use crate::redcap_bench::{BenchmarkMix, Number, Results, near};
 
 /// By how many percent a time may be off.
 const NEAR_SECONDS: f64 = 25.0;
@@ -30,8 +30,8 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
 /// What is known of why a number comes out otherwise.
 fn cause(number: &Number) -> &'static str {
     match number.load() {
-        Load::Alone(Strided512 | Ior) => NO_OVERHEAD,
-        Load::Alone(KernelRead) => PROGRAMS,
+        BenchmarkMix::Alone(Strided512 | Ior) => NO_OVERHEAD,
+        BenchmarkMix::Alone(KernelRead) => PROGRAMS,
         _ if number.place().1 == CFQ => ANOTHER_WAIT,
         _ => "the model of the drive, or the time of the CPUs for a read",
     }
@@ -52,7 +52,8 @@ fn of_row(results: &Results, row: &TableRow, (source, time): (&str, &str), first
 }
 
 fn of_ior(results: &Results) -> Option<Claim> {
-    let seconds = |algorithm| results.find((SSD_160, NOOP), Load::Alone(Ior), 32, algorithm)?.seconds.first().copied();
+    let seconds =
+        |algorithm| results.find((SSD_160, NOOP), BenchmarkMix::Alone(Ior), 32, algorithm)?.seconds.first().copied();
     let (with, without) = (seconds(Some("vd"))?, seconds(None)?);
     let off = |ours: f64, theirs: f64| (100.0 * (ours / theirs - 1.0)).abs();
     Some(Claim::new(
@@ -68,7 +69,9 @@ fn of_ior(results: &Results) -> Option<Claim> {
 fn state(results: &Results) -> Vec<Claim> {
     let active = |benchmark| {
         results.plan.places().flat_map(move |place| {
-            let of = move |&p: &u32| Some(results.find(place, Load::Alone(benchmark), p, Some("vd"))?.active_percent);
+            let of = move |&p: &u32| {
+                Some(results.find(place, BenchmarkMix::Alone(benchmark), p, Some("vd"))?.active_percent)
+            };
             results.plan.processes.iter().filter_map(of)
         })
     };

@@ -5,7 +5,7 @@ use super::thesis::{TABLE_PROCESSES, TABLES, TableRow};
 use crate::ResultTable;
 use crate::gf::GfBenchmark::Strided512;
 use crate::outcome::Cell;
-use crate::redcap_bench::{Load, Measured, Results, alone, cache_cells, in_a_row, percent, place_cells};
+use crate::redcap_bench::{BenchmarkMix, CaseResult, Results, alone, cache_cells, in_a_row, percent, place_cells};
 
 pub(super) fn of(results: &Results) -> Vec<ResultTable> {
     vec![
@@ -33,9 +33,9 @@ fn at_once(results: &Results) -> ResultTable {
     let mut table = ResultTable::new("at_once", title, &AT_ONCE);
     for place in results.plan.places() {
         for &processes in results.plan.at_once {
-            let run = |algorithm| results.find(place, Load::AtOnce, processes, algorithm);
+            let run = |algorithm| results.find(place, BenchmarkMix::AtOnce, processes, algorithm);
             let (Some(without), Some(with)) = (run(None), run(Some("vd"))) else { continue };
-            let seconds = |measured: &Measured| measured.seconds.first().copied().unwrap_or(f64::NAN);
+            let seconds = |measured: &CaseResult| measured.seconds.first().copied().unwrap_or(f64::NAN);
             let (without_s, with_s) = (seconds(without), seconds(with));
             let mut row = place_cells(&results.plan, place);
             row.push(u64::from(processes).into());
@@ -52,7 +52,7 @@ pub(super) fn beside(results: &Results, row: &TableRow) -> Vec<(u32, [f64; 4])> 
     let place = (SSD_160, row.scheduler);
     let cell = |(i, &processes): (usize, &u32)| {
         let algorithm = row.redcap.then_some("vd");
-        let ours = results.find(place, Load::Alone(Strided512), processes, algorithm)?;
+        let ours = results.find(place, BenchmarkMix::Alone(Strided512), processes, algorithm)?;
         Some((processes, [row.application[i], *ours.seconds.first()?, row.io[i], ours.io_seconds]))
     };
     TABLE_PROCESSES.iter().enumerate().filter_map(cell).collect()

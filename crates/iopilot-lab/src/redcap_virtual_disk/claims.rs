@@ -4,7 +4,7 @@ use super::thesis::{ACTIVE, ALONE, ROW, ROW_PAGE_CACHE, TABLE_3_4, TABLE_3_4_PRO
 use super::{AS, CFQ, CLEAN};
 use crate::Claim;
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided8, Strided512, Tac};
-use crate::redcap_bench::{Load, Number, Results, near, percent};
+use crate::redcap_bench::{BenchmarkMix, Number, Results, near, percent};
 
 const LAYOUT: &str = "the files lie otherwise, and the model of the drive takes other times";
 
@@ -23,8 +23,10 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
 /// What is known of why a benchmark alone comes out otherwise.
 fn cause(number: &Number) -> &'static str {
     match number.load() {
-        Load::Alone(Tac) => "a segment read backwards takes the model of the drive 7 ms, and the thesis' 3.5 ms",
-        Load::Alone(Ior) if number.place().1 == AS => {
+        BenchmarkMix::Alone(Tac) => {
+            "a segment read backwards takes the model of the drive 7 ms, and the thesis' 3.5 ms"
+        }
+        BenchmarkMix::Alone(Ior) if number.place().1 == AS => {
             "the device is not left plugged here while a half of a read is copied"
         }
         _ => LAYOUT,
@@ -33,7 +35,7 @@ fn cause(number: &Number) -> &'static str {
 
 fn hits(results: &Results) -> Vec<Claim> {
     let of = |(benchmark, percent, text): (GfBenchmark, f64, &str)| {
-        let measured = results.find((CLEAN, CFQ), Load::Alone(benchmark), 1, Some("vd"))?;
+        let measured = results.find((CLEAN, CFQ), BenchmarkMix::Alone(benchmark), 1, Some("vd"))?;
         let ours = measured.hit_percent;
         let claim = format!("{benchmark}: {text} requests hit");
         let goal = format!("within 2.5 points of {percent} %");
@@ -46,7 +48,8 @@ fn hits(results: &Results) -> Vec<Claim> {
 /// For how many of its reads the cache was on, in all runs of a benchmark alone.
 fn active(results: &Results, benchmark: GfBenchmark) -> impl Iterator<Item = f64> {
     results.plan.places().flat_map(move |place| {
-        let of = move |&p: &u32| Some(results.find(place, Load::Alone(benchmark), p, Some("vd"))?.active_percent);
+        let of =
+            move |&p: &u32| Some(results.find(place, BenchmarkMix::Alone(benchmark), p, Some("vd"))?.active_percent);
         results.plan.processes.iter().filter_map(of)
     })
 }
@@ -68,7 +71,7 @@ fn state(results: &Results) -> Vec<Claim> {
 
 fn kernel_read_under_as(results: &Results) -> Option<Claim> {
     let middle = results.plan.processes.iter().filter(|&&p| (2..=16).contains(&p));
-    let gains = middle.filter_map(|&p| results.gain((CLEAN, AS), Load::Alone(KernelRead), p));
+    let gains = middle.filter_map(|&p| results.gain((CLEAN, AS), BenchmarkMix::Alone(KernelRead), p));
     let least = gains.reduce(f64::min)?;
     let claim = "LKR, clean, AS: gains more than 50 % with 2 to 16 processes";
     Some(Claim::new("Fig. 3.10", claim, "50 % at least", format!("{least:.1} %"), least >= 50.0, LAYOUT))
@@ -89,7 +92,7 @@ fn at_once(results: &Results) -> Vec<Claim> {
     let mut all = Vec::new();
     for (place, cells) in TABLE_3_4 {
         for (processes, (with, without)) in TABLE_3_4_PROCESSES.into_iter().zip(cells) {
-            let Some(ours) = results.gain(place, Load::AtOnce, processes) else { continue };
+            let Some(ours) = results.gain(place, BenchmarkMix::AtOnce, processes) else { continue };
             all.push(ours);
             let expected = percent(with, without);
             let name = results.plan.name(place);
@@ -102,7 +105,7 @@ fn at_once(results: &Results) -> Vec<Claim> {
     let claim = "at once, REDCAP is always the faster one";
     claims.push(Claim::new("Fig. 3.21", claim, "gains at least 0 %", format!("{least:.1} %"), least >= 0.0, because));
     for (place, expected) in ACTIVE {
-        let of = |&p: &u32| Some(results.find(place, Load::AtOnce, p, Some("vd"))?.active_percent);
+        let of = |&p: &u32| Some(results.find(place, BenchmarkMix::AtOnce, p, Some("vd"))?.active_percent);
         let active: Vec<f64> = results.plan.at_once.iter().filter_map(of).collect();
         let mean = active.iter().sum::<f64>() / active.len().max(1) as f64;
         let claim = format!("at once, {}: on for {expected} % of the reads", results.plan.name(place));

@@ -4,7 +4,7 @@ use super::thesis::{TABLE_3_4, TABLE_3_4_PROCESSES};
 use super::{CFQ, CLEAN};
 use crate::ResultTable;
 use crate::outcome::Cell;
-use crate::redcap_bench::{Load, Measured, Results, alone, cache_cells, in_a_row, percent, place_cells};
+use crate::redcap_bench::{BenchmarkMix, CaseResult, Results, alone, cache_cells, in_a_row, percent, place_cells};
 
 pub(super) fn of(results: &Results) -> Vec<ResultTable> {
     vec![
@@ -35,9 +35,9 @@ fn at_once(results: &Results) -> ResultTable {
     let mut table = ResultTable::new("at_once", title, &AT_ONCE);
     for (place, cells) in TABLE_3_4 {
         for (processes, (thesis_with, thesis_without)) in TABLE_3_4_PROCESSES.into_iter().zip(cells) {
-            let run = |algorithm| results.find(place, Load::AtOnce, processes, algorithm);
+            let run = |algorithm| results.find(place, BenchmarkMix::AtOnce, processes, algorithm);
             let (Some(without), Some(with)) = (run(None), run(Some("vd"))) else { continue };
-            let seconds = |measured: &Measured| measured.seconds.first().copied().unwrap_or(f64::NAN);
+            let seconds = |measured: &CaseResult| measured.seconds.first().copied().unwrap_or(f64::NAN);
             let mut row = place_cells(&results.plan, place);
             row.push(u64::from(processes).into());
             row.extend([thesis_without, seconds(without), thesis_with, seconds(with)].map(Cell::from));

@@ -1,6 +1,6 @@
 //! The claims of chapter 5.3, judged by the measurements.
 
-use super::super::bench::{Shape, mean, span};
+use super::super::bench::{DiskConfiguration, mean, span};
 use super::window::crossing;
 use super::{Results, Row, TABLE_5_2, Test, think_time};
 use crate::Claim;
@@ -25,7 +25,7 @@ pub(super) fn of(r: &Results) -> Vec<Claim> {
     claims
 }
 
-fn shapes() -> impl Iterator<Item = &'static Shape> {
+fn shapes() -> impl Iterator<Item = &'static DiskConfiguration> {
     TABLE_5_2.iter().map(|row| row.0)
 }
 
@@ -74,7 +74,7 @@ fn fewer_with_more_disks(r: &Results) -> Claim {
 
 fn never_beyond_two_milliseconds(r: &Results) -> Claim {
     let beyond = |test: Test| {
-        let gaining = |s: &&'static Shape| r.window(s, test).think_us.is_some_and(|t| t > 2000);
+        let gaining = |s: &&'static DiskConfiguration| r.window(s, test).think_us.is_some_and(|t| t > 2000);
         shapes().filter(gaining).map(|s| s.key).collect::<Vec<_>>()
     };
     let (ours, tick) = (beyond(Test::With), beyond(Test::OneTick));
@@ -93,7 +93,7 @@ fn never_beyond_two_milliseconds(r: &Results) -> Claim {
 }
 
 fn hardly_on_eight_disks(r: &Results) -> Claim {
-    let eight: Vec<&Shape> = shapes().filter(|s| s.disks == 8).collect();
+    let eight: Vec<&DiskConfiguration> = shapes().filter(|s| s.disks == 8).collect();
     let most = span(eight.iter().filter_map(|s| r.window(s, Test::With).think_us).map(f64::from)).1;
     let loads = span(eight.iter().flat_map(|s| {
         let gaining = r.think_us.iter().flat_map(|&t| r.gains(s, t, Test::With)).filter(|g| g.1 > 1.02);
@@ -111,7 +111,7 @@ fn hardly_on_eight_disks(r: &Results) -> Claim {
 }
 
 /// The ratios with over without for think times in `thinks` and loads in `loads`.
-fn ratios(r: &Results, s: &Shape, thinks: &[u32], from_load: u32) -> Vec<f64> {
+fn ratios(r: &Results, s: &DiskConfiguration, thinks: &[u32], from_load: u32) -> Vec<f64> {
     let of = |&t: &u32| r.gains(s, t, Test::With).into_iter().filter(|g| g.0 >= from_load).map(|g| g.1);
     thinks.iter().flat_map(of).collect()
 }
@@ -146,7 +146,7 @@ fn penalty_grows_with_disks(r: &Results) -> Claim {
     )
 }
 
-fn curve(r: &Results, s: &Shape, think: u32, test: Test) -> Vec<f64> {
+fn curve(r: &Results, s: &DiskConfiguration, think: u32, test: Test) -> Vec<f64> {
     r.loads.iter().filter_map(|&l| r.at(s, think, l, test)).collect()
 }
 
@@ -192,7 +192,7 @@ fn with_it_falls_then_rises(r: &Results) -> Claim {
 
 fn depth_matters_above_32(r: &Results) -> Claim {
     let of = |loads: &[u32]| {
-        let each = |s: &'static Shape| {
+        let each = |s: &'static DiskConfiguration| {
             let of_load =
                 move |t: u32| loads.iter().filter_map(move |&l| r.ratio(s, t, l, Test::DeepWithout, Test::Without));
             r.think_us.iter().copied().flat_map(of_load).collect::<Vec<_>>()

@@ -53,12 +53,12 @@ pub(super) fn crossing(gains: &[(u32, f64)]) -> Crossing {
 
 /// Of one configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Window {
+pub(super) struct AnticipationWindow {
     /// The largest think time with a gain at any load, µs.
     pub(super) think_us: Option<u32>,
 }
 
-impl Window {
+impl AnticipationWindow {
     pub(super) fn of(think_us: &[u32], gains: impl Fn(u32) -> Vec<(u32, f64)>) -> Self {
         let shows = |&&think: &&u32| gains(think).iter().any(|g| g.1 >= SHOWS);
         Self { think_us: think_us.iter().filter(shows).max().copied() }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_largest_think_time_is_the_last_with_a_gain_that_shows() {
         let gains = |think: u32| vec![(1, 1.06 - f64::from(think) / 1e5), (4, 0.9)];
-        assert_eq!(Window::of(&[0, 500, 1000, 2000], gains).think_us, Some(1000));
-        assert_eq!(Window::of(&[20_000], gains).think_us, None);
+        assert_eq!(AnticipationWindow::of(&[0, 500, 1000, 2000], gains).think_us, Some(1000));
+        assert_eq!(AnticipationWindow::of(&[20_000], gains).think_us, None);
     }
 }

@@ -1,10 +1,10 @@
 //! The claims of chapters 5.2, 5.4 and 6 about Postmark, judged by the measurements.
 
-use super::super::bench::{DISK, RAID_DISK, RAID0_2, RAID10_4, RAID10_8, Shape, mean, span};
+use super::super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_2, RAID10_4, RAID10_8, mean, span};
 use super::super::readers::{TEN, Who, Who::*};
 use super::{Results, SYSTEMS};
 use crate::Claim;
-use crate::postmark::FileSystem::{self, Blocks, Extents};
+use crate::postmark::AllocationStyle::{self, Blocks, Extents};
 
 const SOURCE: &str = "Carroll 5.2";
 
@@ -32,11 +32,11 @@ pub(super) fn of(r: &Results) -> Vec<Claim> {
 }
 
 /// All pairs of configuration and file system.
-fn all(r: &Results) -> Vec<(&'static Shape, FileSystem)> {
+fn all(r: &Results) -> Vec<(&'static DiskConfiguration, AllocationStyle)> {
     r.shapes.iter().flat_map(|&s| SYSTEMS.map(|f| (s, f))).collect()
 }
 
-fn ratios(r: &Results, a: Who, b: Who, systems: &[FileSystem]) -> Vec<f64> {
+fn ratios(r: &Results, a: Who, b: Who, systems: &[AllocationStyle]) -> Vec<f64> {
     let chosen = all(r).into_iter().filter(|p| systems.contains(&p.1));
     chosen.map(|(s, f)| r.at(s, f, a) / r.at(s, f, b)).collect()
 }
@@ -59,7 +59,7 @@ fn extents_win(r: &Results) -> Claim {
 }
 
 fn host_prefers_blocks(r: &Results) -> Claim {
-    let gap = |s: &Shape| mean(TEN.map(|w| r.at(s, Extents, w) - r.at(s, Blocks, w)));
+    let gap = |s: &DiskConfiguration| mean(TEN.map(|w| r.at(s, Extents, w) - r.at(s, Blocks, w)));
     let (host, raid) = (gap(&DISK), gap(&RAID_DISK));
     Claim::new(
         SOURCE,
@@ -73,8 +73,8 @@ fn host_prefers_blocks(r: &Results) -> Claim {
 }
 
 fn extents_scale(r: &Results) -> Claim {
-    let growth = |f: FileSystem| {
-        let best = |s: &Shape| TEN.map(|w| r.at(s, f, w)).into_iter().fold(0.0, f64::max);
+    let growth = |f: AllocationStyle| {
+        let best = |s: &DiskConfiguration| TEN.map(|w| r.at(s, f, w)).into_iter().fold(0.0, f64::max);
         best(&RAID10_8) / best(&RAID10_4)
     };
     let (extents, blocks) = (growth(Extents), growth(Blocks));
@@ -135,7 +135,7 @@ fn anticipation_is_best_on_the_disk(r: &Results) -> Claim {
 }
 
 fn anticipation_gains_only_on_the_disk(r: &Results) -> Claim {
-    let gain = |s: &Shape| mean(SYSTEMS.map(|f| r.at(s, f, As) / r.at(s, f, AsNoAntic)));
+    let gain = |s: &DiskConfiguration| mean(SYSTEMS.map(|f| r.at(s, f, As) / r.at(s, f, AsNoAntic)));
     let host = gain(&DISK);
     let (low, high) = span(r.shapes.iter().filter(|s| s.key != DISK.key).map(|s| gain(s)));
     Claim::new(
@@ -230,7 +230,7 @@ fn best(r: &Results) -> u32 {
 }
 
 fn best_depth(r: &Results) -> Claim {
-    let of = |s: &&'static Shape| {
+    let of = |s: &&'static DiskConfiguration| {
         let depth = r.depths.iter().copied().fold(1, |a, b| if r.deep_at(s, b) > r.deep_at(s, a) { b } else { a });
         format!("{} {depth}", s.key)
     };
@@ -290,7 +290,7 @@ mod tests {
     use super::super::{DEEP_SHAPES, DEPTHS, SHAPES, table_5_1};
     use super::*;
 
-    fn results(cell: impl Fn(&Shape, FileSystem, Who) -> f64, deep: impl Fn(u32) -> f64) -> Results {
+    fn results(cell: impl Fn(&DiskConfiguration, AllocationStyle, Who) -> f64, deep: impl Fn(u32) -> f64) -> Results {
         let pairs = SHAPES.into_iter().flat_map(|s| SYSTEMS.map(|f| (s, f)));
         Results {
             shapes: SHAPES.to_vec(),

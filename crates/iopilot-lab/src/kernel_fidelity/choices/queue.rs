@@ -1,4 +1,4 @@
-//! [`Queue`]: a scheduler and what it holds.
+//! [`FollowedQueue`]: a scheduler and what it holds.
 
 use super::Event;
 use iopilot_block::{Nanos, Request, RequestId, Requests};
@@ -11,7 +11,7 @@ const LIMITS: MergeLimits = MergeLimits { max_sectors: 2560, nomerges: 0 };
 
 /// A scheduler with what it holds.
 #[derive(Clone)]
-pub(super) struct Queue<'a> {
+pub(super) struct FollowedQueue<'a> {
     records: &'a [TraceRecord],
     pub(super) scheduler: AnyScheduler,
     requests: Requests,
@@ -27,7 +27,7 @@ pub(super) struct Queue<'a> {
     retry: Option<Nanos>,
 }
 
-impl<'a> Queue<'a> {
+impl<'a> FollowedQueue<'a> {
     /// One that holds nothing yet.
     pub(super) fn new(scheduler: AnyScheduler, records: &'a [TraceRecord]) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Tells the scheduler what happened. An issue is none of its own: [`Queue::issued`].
+    /// Tells the scheduler what happened. An issue is none of its own: [`FollowedQueue::issued`].
     pub(super) fn apply(&mut self, now: Nanos, event: Event) {
         match event {
             Event::Inserted(n) => self.inserted(n, now),

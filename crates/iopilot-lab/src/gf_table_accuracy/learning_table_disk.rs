@@ -1,4 +1,4 @@
-//! [`VirtualDisk`]: a table-based disk that learns from the disk beside it while both run.
+//! [`LearningTableDisk`]: a table-based disk that learns from the disk beside it while both run.
 
 use super::Learning;
 use super::in_step::InStep;
@@ -8,7 +8,7 @@ use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableModel, TimeTables};
 use iopilot_device::{Completion, Device, DeviceRequest};
 
 /// Serves from its tables. Before each request the tables learn what the disk has served by then.
-pub(super) struct VirtualDisk<'a> {
+pub(super) struct LearningTableDisk<'a> {
     disk: TableDisk,
     /// What the disk serves, in order of completion; empty where nothing is to be learnt.
     lessons: &'a [Service],
@@ -24,7 +24,7 @@ pub(super) struct Lesson {
     pub(super) previous_end: Lba,
 }
 
-impl<'a> VirtualDisk<'a> {
+impl<'a> LearningTableDisk<'a> {
     pub(super) fn new(
         tables: TimeTables,
         cache: SimulatedCacheModel,
@@ -46,7 +46,7 @@ fn learn(disk: &mut TableDisk, lesson: &Lesson) {
     disk.observe(&served, lesson.previous_end, lesson.service.time());
 }
 
-impl Device for VirtualDisk<'_> {
+impl Device for LearningTableDisk<'_> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         while let Some((&service, later)) = self.lessons.split_first().filter(|(service, _)| service.completed <= now) {
             let lesson = Lesson { service, previous_end: self.previous_end };
@@ -100,7 +100,7 @@ mod tests {
             })
             .collect();
         let tables = TimeTables::new(TableForm::Two, 1 << 21, 64);
-        let mut disk = VirtualDisk::new(tables, SimulatedCacheModel::NONE, learning, &services);
+        let mut disk = LearningTableDisk::new(tables, SimulatedCacheModel::NONE, learning, &services);
         let mut done = Vec::new();
         for (service, now) in services.iter().zip([Nanos::ZERO, Nanos(2000)]) {
             let Service { op, lba, sectors, .. } = *service;
