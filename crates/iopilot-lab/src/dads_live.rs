@@ -1,5 +1,6 @@
-//! The autopilot on a live disk (GF 4.5.3): five benchmarks in a row, on ext4 on a virtual disk, under each of the kernel's
-//! schedulers, and one of them tuned, and with the autopilot, from each of them. A second experiment flies it without a model.
+//! The autopilot on a live disk (GF 4.5.3; GF is González-Férez' thesis of 2012): five benchmarks in a row, on ext4 on
+//! a virtual disk. They run under each of the kernel's schedulers, under a tuned one, and with the autopilot, which
+//! starts from each of them. A second experiment flies the autopilot without a model.
 
 mod benchmark;
 mod files;
@@ -31,18 +32,19 @@ struct Plan {
     disk: &'static str,
     size: u64,
     depth: u32,
-    /// The autopilot's candidates, and those of them that it starts from.
+    /// The autopilot's candidates, and the schedulers that its flights start from.
     schedulers: &'static [&'static str],
     from: &'static [&'static str],
     benchmarks: &'static [Benchmark],
     load: BenchmarkLoad,
-    /// Another row, in which each is best under another scheduler, and where the autopilot starts in it.
+    /// A row of other benchmarks, each of which is fastest under a different scheduler; and the schedulers its flights
+    /// start from.
     mixed: &'static [Benchmark],
     mixed_load: BenchmarkLoad,
     mixed_from: &'static [&'static str],
-    /// From one check of the autopilot to the next.
+    /// The time between two checks of the autopilot.
     interval: Duration,
-    /// Requests that it tries candidates on at least.
+    /// The least number of requests of a trial.
     trial_requests: u32,
 }
 
@@ -52,8 +54,9 @@ impl Plan {
             disk: "hd-500-16",
             size: 4 << 30,
             depth: 4,
-            // As it is, bfq takes readers that it serves slowly for interactive ones and waits for none of them, or waits for all: it
-            // is chance which (see docs/explanation/autopilot.md). With strict guarantees it waits for whomever it serves.
+            // With default tunables, bfq takes slow readers for interactive ones and idles for none of them, or idles
+            // for all. It is chance which (see docs/explanation/autopilot.md). With strict guarantees it idles for each
+            // queue that it serves.
             schedulers: &["none", "mq-deadline", "kyber", "bfq", "bfq:strict_guarantees=1"],
             from: &["none", "mq-deadline", "kyber", "bfq"],
             benchmarks: &Benchmark::ALL,
@@ -86,11 +89,11 @@ impl Plan {
 struct Row {
     /// The scheduler at the start, and how it is tuned.
     scheduler: &'static str,
-    /// Whether the autopilot flew, and what it did, in seconds from the row's start.
+    /// The changes of scheduler, in seconds from the row's start; `None` without the autopilot.
     changes: Option<Vec<Change>>,
     /// Its audit, one line for each check.
     audit: String,
-    /// How long each benchmark took.
+    /// The time of each benchmark.
     times: Vec<Duration>,
 }
 
@@ -112,7 +115,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     Ok(judge::outcome(&plan, &rows, &mixed))
 }
 
-/// Where rows of benchmarks run.
+/// What a row of benchmarks needs.
 struct Lane<'a> {
     plan: &'a Plan,
     disk: &'a VirtualDisk,
@@ -143,7 +146,7 @@ impl Lane<'_> {
         let Self { plan, disk, files, signals } = *self;
         let queue = BlockQueue::open(disk.device())?;
         let spec = SchedulerSpec::parse(scheduler)?;
-        // Its tunables are the kernel's own, but for those that are named.
+        // Changing the scheduler resets its tunables to the kernel's defaults.
         queue.set_scheduler("none")?;
         queue.set_scheduler(spec.name)?;
         for (name, value) in &spec.settings {
@@ -153,7 +156,7 @@ impl Lane<'_> {
         let flight = flies.then(|| AutopilotDaemon::start(plan, disk)).transpose()?;
         let mut times = Vec::new();
         for benchmark in benchmarks {
-            // What the page cache holds goes with the mount.
+            // Unmounting empties the page cache.
             let mounted = files.mount(disk)?;
             let began = Instant::now();
             benchmark.run(mounted.0, load, signals).with_context(|| format!("running {benchmark}"))?;

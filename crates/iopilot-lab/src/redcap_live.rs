@@ -22,16 +22,16 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the programs read from.
+/// What the programs read through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// The disk itself, with so many KiB of read-ahead.
+    /// The bare disk, with this read-ahead in KiB.
     Bare { read_ahead_kb: u32 },
-    /// The disk itself, with as much more page cache as a cache of REDCAP takes.
+    /// The bare disk, with as much more memory for the page cache as a REDCAP cache has.
     PageCache,
     /// The disk under another cache.
     Rival(Rival),
-    /// The disk under a cache with an algorithm.
+    /// The disk under REDCAP with an algorithm.
     Cached(&'static str),
 }
 
@@ -46,7 +46,8 @@ impl Way {
         }
     }
 
-    /// What this machine lacks for it; `None` if it can be measured. `memory` says why there are no limits of memory.
+    /// What the way needs and this machine does not have; `None` if it can be measured. `memory` says why memory cannot
+    /// be limited.
     fn missing(self, memory: Option<&str>) -> Option<String> {
         match self {
             Self::PageCache => memory.map(str::to_owned),
@@ -55,15 +56,15 @@ impl Way {
         }
     }
 
-    /// Memory of those who read, with what they have in the page cache, bytes.
+    /// The memory limit of a load, including its page cache, bytes.
     fn memory(self) -> u64 {
         MEMORY + if self == Self::PageCache { CACHE } else { 0 }
     }
 }
 
-/// Bytes of a cache, of whatever kind.
+/// The size of each cache, bytes.
 const CACHE: u64 = 64 << 20;
-/// Memory of those who read, with what they have in the page cache, bytes: less than the files of most loads.
+/// The memory limit of a load, including its page cache, bytes: less than the files of most loads.
 const MEMORY: u64 = 128 << 20;
 /// The kernel's default, KiB.
 const READ_AHEAD: u32 = 128;
@@ -72,7 +73,7 @@ const OFF: Way = Way::Cached("never");
 const RIG: Way = Way::Cached("rig");
 const ALWAYS: Way = Way::Cached("always");
 
-/// A disk, and its file system.
+/// A disk and its file system.
 struct Part {
     disk: &'static str,
     depth: u32,
@@ -83,13 +84,13 @@ struct Part {
 struct Plan {
     parts: Vec<Part>,
     ways: Vec<Way>,
-    /// Ways that are left out, and why.
+    /// The ways that are left out, and the reasons.
     left_out: Vec<String>,
-    /// Whether those who read have [`Way::memory`] and no more.
+    /// Whether a load's memory is limited to [`Way::memory`].
     limited: bool,
     loads: &'static [ShellLoad],
     runs: usize,
-    /// Of the files' sizes.
+    /// The share of the files' full sizes.
     share: f64,
 }
 
@@ -99,7 +100,7 @@ impl Plan {
         Self::with(quick, memory.as_deref(), |way| way.missing(memory.as_deref()))
     }
 
-    /// A plan without the ways that `missing` says something of. `memory` says why there are no limits of memory.
+    /// A plan without the ways for which `missing` gives a reason. `memory` says why memory cannot be limited.
     fn with(quick: bool, memory: Option<&str>, missing: impl Fn(Way) -> Option<String>) -> Self {
         let part = |disk, depth, file_system| Part { disk, depth, file_system };
         let shallow = part("hd-500-16", 4, FileSystemKind::Ext4);
@@ -128,11 +129,11 @@ impl Plan {
     }
 }
 
-/// A load, with what it took each time in each way, in seconds.
+/// A load, with its times in seconds in each way.
 struct Cell {
     disk: &'static str,
     load: &'static str,
-    /// In the order of [`Plan::ways`]; nothing where it failed.
+    /// In the order of [`Plan::ways`]; empty if the load failed.
     seconds: Vec<Vec<f64>>,
 }
 
@@ -145,13 +146,13 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let stage = Stage::set(part, plan.share, setup.seed)?;
         for load in &loads {
             let mut seconds = vec![Some(Vec::new()); plan.ways.len()];
-            // One after the other, so that what changes on the machine meanwhile meets all alike.
+            // The ways take turns, so that changes of the machine affect all of them.
             for _ in 0..plan.runs {
                 for (way, place) in plan.ways.iter().zip(&mut seconds) {
                     let Some(seconds) = place else { continue };
                     match stage.run(load, *way, plan.limited, &signals) {
                         Ok(took) => seconds.push(took),
-                        // Another's cache is no reason to lose all the rest.
+                        // A failure of another cache does not end the experiment.
                         Err(e) if matches!(way, Way::Rival(_)) && signals.caught().is_none() => {
                             failures.push(format!("{} failed under {} on {}: {e:#}", way.name(), load.name, part.disk));
                             *place = None;

@@ -1,4 +1,4 @@
-//! `redcap-ssd`: REDCAP of 64 MiB that a virtual disk turns on and off, on two SSDs under CFQ and Noop (GF 3.6.4).
+//! `redcap-ssd`: REDCAP of 64 MiB that a reference disk turns on and off, on two SSDs under CFQ and Noop (GF 3.6.4).
 
 mod claims;
 mod tables;
@@ -11,7 +11,7 @@ use super::{Experiment, Outcome, Setup};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "redcap-ssd",
     source: "GF 3.6.4",
-    title: "REDCAP of 64 MiB with a virtual disk on two SSDs: five benchmarks alone, in a row and at once, CFQ and Noop",
+    title: "REDCAP of 64 MiB with a reference disk on two SSDs: five benchmarks alone, in a row and at once, CFQ and Noop",
     run,
 };
 
@@ -37,7 +37,7 @@ const WHOLE: BenchPlan = BenchPlan {
     loads: LOADS,
     processes: &[1, 2, 4, 8, 16, 32],
     at_once: &[1, 2, 4],
-    // Whole files where the source has seconds.
+    // Whole files for the tables in seconds.
     files: |load| if matches!(load, BenchmarkMix::Alone(Strided512 | Ior)) { 32.0 } else { 4.0 },
     algorithms: |_, _| &["vd"],
 };
@@ -50,9 +50,9 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: tables::of(&results),
         claims: claims::of(&results),
         notes: [
-            "neither REDCAP nor the virtual disk takes CPU time but for copying, where the thesis has overheads",
-            "there is no page cache but for metadata: nothing is found that an earlier benchmark has read",
-            "four whole files are read, of more processes each a part of its own; alone, 512k-SR and IOR read them all",
+            "REDCAP and the reference disk take CPU time only for copying, where the thesis has overheads",
+            "only metadata are kept in a page cache: nothing that an earlier benchmark has read is found",
+            "four whole files are read, and more processes than four read a part each; alone, 512k-SR and IOR read all files whole",
         ]
         .map(str::to_owned)
         .to_vec(),

@@ -1,4 +1,5 @@
-//! `redcap-virtual-disk`: REDCAP of 64 MiB that a virtual disk turns on and off, on two disks under CFQ and AS (GF 3.5.2).
+//! `redcap-virtual-disk`: REDCAP of 64 MiB that a reference disk turns on and off, on two disks under CFQ and AS (GF
+//! 3.5.2). The thesis calls the reference disk a virtual disk.
 
 mod claims;
 mod tables;
@@ -11,7 +12,7 @@ use super::{Experiment, Outcome, Setup};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "redcap-virtual-disk",
     source: "GF 3.5.2",
-    title: "REDCAP of 64 MiB with a virtual disk: five benchmarks alone, in a row and at once, two disks, CFQ and AS",
+    title: "REDCAP of 64 MiB with a reference disk: five benchmarks alone, in a row and at once, two disks, CFQ and AS",
     run,
 };
 
@@ -42,7 +43,7 @@ const WHOLE: BenchPlan = BenchPlan {
 
 const QUICK: BenchPlan = BenchPlan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
 
-/// In one place equation 3.3 as printed, too.
+/// One cell also runs equation 3.3 as printed.
 fn algorithms(place: PlanCell, load: BenchmarkMix) -> &'static [&'static str] {
     let printed = place == (CLEAN, CFQ) && matches!(load, BenchmarkMix::Alone(Strided512 | KernelRead));
     if printed { &["vd", "vd-literal"] } else { &["vd"] }
@@ -54,10 +55,10 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: tables::of(&results),
         claims: claims::of(&results),
         notes: [
-            "files lie as on a new ext3 that wrote them at the same time; the thesis' aged disk was used for years",
-            "there is no page cache but for metadata: nothing is found that an earlier benchmark has read",
-            "alone and in a row, four whole files are read: of more processes each reads a part of its own",
-            "not run: DR, for want of the home directories",
+            "files are placed as on a new ext3 that wrote them at the same time; the thesis' aged disk was used for years",
+            "only metadata are kept in a page cache: nothing that an earlier benchmark has read is found",
+            "alone and in a row, four whole files are read, and more processes than four read a part each",
+            "not run: DR, because the home directories are not available",
         ]
         .map(str::to_owned)
         .to_vec(),

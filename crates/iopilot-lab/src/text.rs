@@ -1,4 +1,4 @@
-//! An outcome for people.
+//! An outcome as text for a terminal.
 
 use super::outcome::{Cell, ResultTable};
 use super::{Experiment, Outcome};

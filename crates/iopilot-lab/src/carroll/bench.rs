@@ -14,11 +14,11 @@ const MIB: f64 = 1_048_576.0;
 /// A disk configuration of 4.3.1: one of the shipped machines.
 #[derive(Debug)]
 pub(super) struct DiskConfiguration {
-    /// As in the machine's file name, after `carroll-`.
+    /// The name in the machine's file name, after `carroll-`.
     pub(super) key: &'static str,
-    /// As he calls it.
+    /// Carroll's name for it.
     pub(super) title: &'static str,
-    /// Its disks.
+    /// The number of disks.
     pub(super) disks: u32,
     toml: &'static str,
 }
@@ -31,7 +31,7 @@ macro_rules! shapes {
             disks: $disks,
             toml: include_str!(concat!("../../../../examples/machines/carroll-", $key, ".toml")),
         };)*
-        /// Every one of them.
+        /// All configurations.
         #[cfg(test)]
         const EVERY: &[DiskConfiguration] = &[$($name),*];
     };
@@ -57,11 +57,11 @@ shapes! {
 /// Requests that the device is given at once (3.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Depth {
-    /// 32, as in all his tests but those of the depth.
+    /// 32, as in all tests but those of the depth.
     Shallow,
-    /// As many as it takes: 64 for the disk, 512 for the controller.
+    /// The device's maximum: 64 for the disk, 512 for the controller.
     Deep,
-    /// So many.
+    /// This number.
     Of(u32),
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Point {
 pub(super) struct ArrayResult {
     /// Aggregate bandwidth, MiB/s.
     pub(super) mib_s: f64,
-    /// Of the response times.
+    /// Of the response times, as are the next two.
     pub(super) mean_ms: f64,
     pub(super) stddev_ms: f64,
     pub(super) max_ms: f64,
@@ -107,7 +107,7 @@ impl ArrayResult {
     }
 }
 
-/// Processes that each read `block` bytes at random places, one request at a time, for `seconds` (4.3.3).
+/// Readers of `block` bytes at random places, each with one request at a time, for `seconds` (4.3.3).
 pub(super) fn random_readers(processes: u32, block: &str, seconds: f64) -> String {
     format!(
         "[readers]\ndirect=1\nrw=randread\nbs={block}\nnorandommap\nnumjobs={processes}\nruntime={}ms\ntime_based\n",
@@ -141,18 +141,18 @@ pub(super) fn scheduler(name: &str) -> Result<SchedulerSpec, InputError> {
     SchedulerSpec::parse(name)
 }
 
-/// Runs all points, on as many threads as there are; the results are in the points' order.
+/// Runs all points in parallel; the results are in the points' order.
 pub(super) fn run_all(points: &[Point], setup: &Setup<'_>) -> Result<Vec<ArrayResult>, SimError> {
     points.par_iter().map(|point| run(point, setup.seed, setup.progress)).collect()
 }
 
-/// The least and the largest of `values`; zeros where there are none.
+/// The smallest and the largest of `values`; zeros if there are none.
 pub(super) fn span(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.into_iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     if low <= high { (low, high) } else { (0.0, 0.0) }
 }
 
-/// The mean of `values`; zero where there are none.
+/// The mean of `values`; zero if there are none.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, n) = values.into_iter().fold((0.0, 0u32), |(sum, n), v| (sum + v, n + 1));
     if n == 0 { 0.0 } else { sum / f64::from(n) }

@@ -16,16 +16,16 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const SHAPES: [&DiskConfiguration; 4] = [&DISK, &RAID_DISK, &RAID10_2, &RAID0_8];
-/// Those where it falls.
+/// The configurations on which deadline's bandwidth falls under load.
 const SMALL: [&DiskConfiguration; 3] = [&DISK, &RAID_DISK, &RAID10_2];
 const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [64, 128, 256];
-/// Longer expiries, ms.
+/// The longer expiry, ms.
 const LONG_MS: u32 = 5000;
-/// Scaled ones are so many times the mean latency under the default.
+/// The scaled expiry is this many times the mean latency under the default.
 const SCALE: f64 = 2.0;
 
-/// What is compared at one load of one configuration.
+/// The results that are compared at one load of one configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
     fifo: ArrayResult,
@@ -83,7 +83,7 @@ impl Results {
         self.loads.iter().copied().zip(self.cells.iter().skip(i * self.loads.len())).collect()
     }
 
-    /// Where deadline serves most: the place among the loads.
+    /// The index of the load at which deadline has the highest bandwidth.
     fn peak(&self, shape: &DiskConfiguration) -> usize {
         let cells = self.of(shape);
         (0..cells.len()).max_by(|&a, &b| cells[a].1.deadline.mib_s.total_cmp(&cells[b].1.deadline.mib_s)).unwrap_or(0)
@@ -152,7 +152,7 @@ impl Results {
     }
 }
 
-/// Simulated seconds of a run. He had 200.
+/// Simulated seconds of a run. Carroll ran 200.
 fn seconds() -> f64 {
     60.0
 }
@@ -164,8 +164,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: vec![results.table()],
         claims: claims(&results),
         notes: vec![
-            format!("{} simulated seconds a run; he had 200", if setup.quick { 6.0 } else { seconds() }),
-            "he proposes scaled expiries (6.4) and has not tried them; here they are set from the mean latency of a run \
+            format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 6.0 } else { seconds() }),
+            "Carroll proposes scaled expiries (6.4) but did not try them; here they are set from the mean latency of a run \
              with the default"
                 .to_owned(),
         ],
@@ -177,12 +177,12 @@ fn claims(r: &Results) -> Vec<Claim> {
     vec![begins(r), ends(r), evens_out(r), spares_large_arrays(r), longer(r), scaled(r), tighter(r)]
 }
 
-/// The last load before deadline falls: with a bandwidth within 2 % of its best.
+/// The last load before deadline falls: the last with a bandwidth within 2 % of its best.
 fn before_the_fall(r: &Results, shape: &DiskConfiguration) -> Option<(u32, f64)> {
     let cells = r.of(shape);
     let best = span(cells.iter().map(|c| c.1.deadline.mib_s)).1;
     let last = cells.iter().rposition(|c| c.1.deadline.mib_s >= 0.98 * best)?;
-    // It must have fallen.
+    // There must be a fall after it.
     cells.get(last + 1)?;
     Some((cells[last].0, cells[last].1.deadline.mean_ms))
 }
@@ -199,7 +199,7 @@ fn begins(r: &Results) -> Claim {
         "about 250 ms (200 to 300 at the last load within 2 % of its best)",
         all.iter().map(last_load).collect::<Vec<_>>().join(", "),
         all.iter().all(|(_, last)| last.is_some_and(|(_, mean)| (200.0..=300.0).contains(&mean))),
-        "loads are few, and the mean latency doubles from one to the next",
+        "few loads were run, and the mean latency doubles from one to the next",
     )
 }
 
@@ -253,7 +253,7 @@ fn spares_large_arrays(r: &Results) -> Claim {
     )
 }
 
-/// The bandwidth with other expiries over V(R)'s, at the most processes.
+/// The bandwidth with other expiries over that of V(R), at the most processes.
 fn restored(r: &Results, of: fn(&Cell) -> f64) -> (f64, f64) {
     span(SMALL.into_iter().filter_map(|s| r.of(s).last().map(|(_, c)| of(c) / c.scan.mib_s)))
 }
@@ -267,7 +267,7 @@ fn longer(r: &Results) -> Claim {
         "with 5 s at the most processes at least 0.95 of V(R), by default less",
         format!("{low:.2} to {high:.2}, by default from {before:.2}"),
         low >= 0.95 && before < 0.95,
-        "batches of one request are shorter ways than V(R)'s no longer",
+        "batches of one request no longer give shorter seeks than V(R)'s",
     )
 }
 
@@ -279,7 +279,7 @@ fn scaled(r: &Results) -> Claim {
         "with twice the mean latency at the most processes at least 0.95 of V(R)",
         format!("{low:.2} to {high:.2}"),
         low >= 0.95,
-        "twice the mean is too tight: more than the slowest tail still expires",
+        "twice the mean is too tight: more than the slowest requests still expire",
     )
 }
 

@@ -19,7 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const SHAPES: [&DiskConfiguration; 5] = [&DISK, &RAID10_2, &RAID0_2, &RAID0_8, &RAID5_8];
 const DEPTHS: [u32; 10] = [1, 2, 8, 16, 32, 64, 96, 128, 256, 512];
 const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 512];
-/// Those that never leave the device idle on purpose.
+/// The schedulers that never leave the device idle on purpose.
 const WHO: [Who; 5] = [Who::Fifo, Who::Deadline, Who::Scan, Who::AsNoAntic, Who::CfqNoIdle];
 const PROCESSES: u32 = 256;
 const BLOCKS: [&str; 2] = ["16k", "1m"];
@@ -62,7 +62,7 @@ impl Results {
         self.depths.last().copied().unwrap_or(1)
     }
 
-    /// How far the schedulers are apart: the best over the worst.
+    /// How far apart the schedulers are: the best over the worst.
     fn spread(&self, block: &str, shape: &DiskConfiguration, depth: u32) -> f64 {
         let (low, high) = span(WHO.map(|who| self.at(block, shape, depth, who)));
         high / low
@@ -138,7 +138,7 @@ fn deep_queue_negates(r: &Results) -> Claim {
         "16 KiB, arrays: with 512 best over worst at most 1.03, with 32 at least 1.2",
         format!("at most {deep:.3}, at least {shallow:.2}"),
         deep <= 1.03 && shallow >= 1.2,
-        "some still wait in the host",
+        "some requests still wait in the host",
     )
 }
 
@@ -160,7 +160,8 @@ fn deep_fifo_beats_the_host(r: &Results) -> Claim {
     )
 }
 
-/// With `requests` at random on `disks`: the chance that a disk has none, and the share of disks without one.
+/// For `requests` at random places on `disks`: the probability that some disk has none, and the expected share of disks
+/// with none.
 fn idle(disks: u32, requests: u32) -> (f64, f64) {
     let none = |k: u32| (1.0 - f64::from(k) / f64::from(disks)).powi(requests as i32);
     // By inclusion and exclusion over the sets of k idle disks.
@@ -206,7 +207,7 @@ fn depth_32_feeds_the_disks(r: &Results) -> Claim {
         "FIFO with 32 at least 0.97 of that with 512, eight disks",
         format!("{eight:.2}; {two:.2} with two disks"),
         eight >= 0.97,
-        "the disks are busy, but four requests for each leave them less to choose from than 32; his count is of idle disks only",
+        "the disks are busy, but four requests for each leave them less to choose from than 32; Carroll counts idle disks only",
     )
 }
 

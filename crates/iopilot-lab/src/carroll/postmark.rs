@@ -35,7 +35,7 @@ const QUICK_DEEP_SHAPES: [&DiskConfiguration; 2] = [&RAID0_2, &RAID5_3];
 const DEPTHS: [u32; 8] = [1, 8, 16, 32, 64, 96, 128, 256];
 const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 256];
 
-/// Table 5.1: transactions a second of an instance on EXT2 and on XFS, averaged over the configurations.
+/// Table 5.1: transactions per second of an instance on EXT2 and on XFS, averaged over the configurations.
 fn table_5_1(who: Who) -> (f64, f64) {
     match who {
         Who::Noop => (2.49, 5.31),
@@ -51,7 +51,7 @@ fn table_5_1(who: Who) -> (f64, f64) {
     }
 }
 
-/// What came out: transactions a second of an instance.
+/// The results: transactions per second of an instance.
 struct Results {
     shapes: Vec<&'static DiskConfiguration>,
     /// By configuration, file system and scheduler.
@@ -84,7 +84,7 @@ impl Results {
         Ok(Self { shapes, cells: cells.concat(), deep_shapes, depths, deep: deep.concat() })
     }
 
-    /// On `shape`, under `system` and `who`.
+    /// The result on `shape`, under `system` and `who`.
     fn at(&self, shape: &DiskConfiguration, system: AllocationStyle, who: Who) -> f64 {
         let shape = self.shapes.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let system = usize::from(system == SYSTEMS[1]);
@@ -92,12 +92,12 @@ impl Results {
         self.cells[(shape * SYSTEMS.len() + system) * TEN.len() + who]
     }
 
-    /// Averaged over the configurations.
+    /// The average over the configurations.
     fn average(&self, system: AllocationStyle, who: Who) -> f64 {
         mean(self.shapes.iter().map(|s| self.at(s, system, who)))
     }
 
-    /// Under deadline on extents with a queue of `depth`.
+    /// The result under deadline on extents with a queue of `depth`.
     fn deep_at(&self, shape: &DiskConfiguration, depth: u32) -> f64 {
         let shape = self.deep_shapes.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let depth = self.depths.iter().position(|&d| d == depth).unwrap_or(0);
@@ -141,7 +141,7 @@ impl Results {
         vec![averages, each, deep]
     }
 
-    /// Transactions over the binary logarithm of the depth, a panel a RAID level.
+    /// Transactions over the binary logarithm of the depth, with a panel for each RAID level.
     fn panels(&self) -> Vec<Panel> {
         let line = |shape: &DiskConfiguration| FigureLine {
             name: format!("{} disks", shape.disks),
@@ -181,7 +181,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             "not Postmark on real file systems: how files are placed, read ahead, cached and written back is assumed \
              (docs/lab/carroll.md); only ratios are compared"
                 .to_owned(),
-            format!("{} transactions of all instances are counted; he had 75,000", load::counted(setup.quick)),
+            format!("{} transactions of all instances are counted; Carroll counted 75,000", load::counted(setup.quick)),
         ],
         files: vec![("carroll-postmark.svg".to_owned(), figure::draw(title, &panels, 4))],
     })

@@ -21,7 +21,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     Ok(Outcome {
         tables: vec![results.table(title)],
         claims: claims(&results),
-        notes: vec![format!("{} simulated seconds a run; he had 200", if setup.quick { 1.0 } else { seconds() })],
+        notes: vec![format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 1.0 } else { seconds() })],
         files: vec![("carroll-random.svg".to_owned(), figure), ("carroll-random-runs.csv".to_owned(), results.csv())],
     })
 }
@@ -68,8 +68,8 @@ fn deep_fifo_on_arrays(r: &Results) -> Claim {
         "highest (over the best of the others, mean above 32 processes: at least 1.05 on each array)",
         ratios.join(", "),
         leads.iter().all(|&(_, lead)| lead >= 1.05),
-        "two disks take 2 x 64 requests and sort these; what waits in front of them waits in order of arrival here, \
-         while his controller may have sorted it, too",
+        "two disks take and sort 2 x 64 requests; the requests beyond these wait in order of arrival here, \
+         while Carroll's controller may have sorted them, too",
     )
 }
 
@@ -85,7 +85,7 @@ fn distance_on_a_disk(r: &Results) -> Claim {
         "best (over the best of the others, mean above 32 processes: at least 1)",
         format!("{low:.3} and {high:.3}"),
         low >= 1.0,
-        "another is as good",
+        "another scheduler is as good",
     )
 }
 
@@ -118,7 +118,7 @@ fn reordering_pays(r: &Results) -> Claim {
         ),
         format!("at least {:.2}; at most {:.1} %", gains(most), 100.0 * (flat - 1.0)),
         gains(most) >= 1.1 && flat <= 1.05,
-        "one of them does not gain",
+        "one of the schedulers does not gain",
     )
 }
 
@@ -144,7 +144,7 @@ fn idling_costs(r: &Results) -> Claim {
         "2 to 15 times (a quarter off at either end)",
         format!("{low:.1} to {high:.1} times; to {shallow:.1} without deep FIFO"),
         low >= 1.5 && (11.25..=18.75).contains(&high),
-        "while it idles one disk of eight works, and FIFO with a deep queue gains more on eight disks than his did",
+        "while CFQ idles, one disk of eight works, and FIFO with a deep queue gains more on eight disks than Carroll's did",
     )
 }
 
@@ -163,7 +163,7 @@ fn idling_delays(r: &Results) -> Claim {
         "very high (each over the largest of the others at least 1.5)",
         format!("at least {means:.1}, {maxima:.1} and {deviations:.1}"),
         means.min(deviations).min(maxima) >= 1.5,
-        "another delays as much",
+        "another scheduler delays as much",
     )
 }
 
@@ -199,7 +199,7 @@ fn without_idling_it_does_not_scale(r: &Results) -> Claim {
         format!("{low:.2} to {high:.2}"),
         high <= 1.05,
         "each time the driver asks for a request, the kernel's CFQ without idling sends one of every process to the \
-         sorted dispatch queue, which is an elevator over all that wait; what kept his from gaining is not told",
+         sorted dispatch queue, which is an elevator over all that wait; what kept Carroll's from gaining is not known",
     )
 }
 
@@ -231,7 +231,7 @@ fn mirrors_gain_little(r: &Results) -> Claim {
         "about 5 % (on average 2 to 10 %)",
         format!("{:.1} %", 100.0 * gain),
         (0.02..=0.1).contains(&gain),
-        "how his controller chose among the copies is not known",
+        "how Carroll's controller chose among the copies is not known",
     )
 }
 
@@ -285,7 +285,7 @@ fn anticipation_is_found_useless(r: &Results) -> Claim {
             100.0 * (high_queued - 1.0)
         ),
         low >= 0.95 && high <= 1.05,
-        "AS lets another's request through where it is nearer than the process' mean seek, and waits for half of the \
+        "AS serves another process' request that is nearer than the awaited process' mean seek, and waits for half of the \
          others; with 32 processes that leaves places at the device empty, which costs the more the more disks there are",
     )
 }
@@ -355,7 +355,7 @@ fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
     )
 }
 
-/// What a claim says of figures that are made up, to see that each can fail.
+/// The verdicts on made-up figures: each claim can fail.
 #[cfg(test)]
 mod tests {
     use super::super::bench::ArrayResult;
@@ -366,7 +366,7 @@ mod tests {
         ArrayResult { mib_s, mean_ms: 100.0, stddev_ms: 50.0, max_ms: 300.0, unevenness: 0.1 }
     }
 
-    /// The text of what is not reproduced.
+    /// The claims that are not reproduced.
     fn failing(cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Vec<String> {
         let r = Results::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()

@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub(super) enum Who {
     Noop,
     Fifo,
-    /// FIFO with all requests at the device: his "bigq".
+    /// FIFO with all requests at the device: Carroll's "bigq".
     FifoDeep,
     Deadline,
     Scan,
@@ -31,7 +31,7 @@ use Who::*;
 pub(super) const TEN: [Who; 10] = [Noop, Fifo, FifoDeep, Deadline, Scan, Sstf, As, AsNoAntic, Cfq, CfqNoIdle];
 
 impl Who {
-    /// With its tunables, as on the command line. V(R) without deadlines: he says that they lack (5.1.2).
+    /// The scheduler and its tunables, as on the command line. V(R) has no deadlines: Carroll says so (5.1.2).
     pub(super) fn spec(self) -> &'static str {
         match self {
             Noop => "noop",
@@ -73,14 +73,14 @@ const SHAPES: [&DiskConfiguration; 8] =
 const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [32, 96, 256];
 
-/// What came out, for each configuration, number of processes and scheduler.
+/// The results for each configuration, number of processes and scheduler.
 pub(super) struct Results {
     pub(super) loads: Vec<u32>,
     cells: Vec<ArrayResult>,
 }
 
 impl Results {
-    /// Runs them all: readers of `block` bytes.
+    /// Runs all combinations, with readers of `block` bytes.
     pub(super) fn run(block: &str, setup: &Setup<'_>) -> Result<Self, SimError> {
         let (loads, seconds) = if setup.quick { (&QUICK_LOADS[..], 1.0) } else { (&LOADS[..], seconds()) };
         let mut points = Vec::new();
@@ -112,12 +112,12 @@ impl Results {
         SHAPES.into_iter()
     }
 
-    /// Those with several disks.
+    /// The configurations with several disks.
     pub(super) fn arrays(&self) -> impl Iterator<Item = &'static DiskConfiguration> {
         SHAPES.into_iter().filter(|s| s.disks > 1)
     }
 
-    /// What `who` did on `shape` under `load` processes, one of `loads`.
+    /// The result of `who` on `shape` under `load` processes, one of `loads`.
     pub(super) fn at(&self, shape: &DiskConfiguration, load: u32, who: Who) -> &ArrayResult {
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let load = self.loads.iter().position(|&l| l == load).unwrap_or(0);
@@ -129,25 +129,25 @@ impl Results {
         self.at(shape, load, who).mib_s
     }
 
-    /// `a`'s bandwidth over `b`'s.
+    /// The bandwidth of `a` over that of `b`.
     pub(super) fn ratio(&self, shape: &DiskConfiguration, load: u32, a: Who, b: Who) -> f64 {
         self.mib_s(shape, load, a) / self.mib_s(shape, load, b)
     }
 
-    /// The ratio at every configuration of `shapes` and every load.
+    /// The ratio at each configuration of `shapes` and each load.
     pub(super) fn ratios(&self, shapes: &[&'static DiskConfiguration], a: Who, b: Who) -> Vec<f64> {
         let of =
             |s: &&'static DiskConfiguration| self.loads.iter().map(|&l| self.ratio(s, l, a, b)).collect::<Vec<_>>();
         shapes.iter().flat_map(of).collect()
     }
 
-    /// The most that any but those of `without` reach.
+    /// The highest bandwidth of all schedulers but `without`.
     pub(super) fn best(&self, shape: &DiskConfiguration, load: u32, without: &[Who]) -> f64 {
         let others = TEN.into_iter().filter(|w| !without.contains(w));
         others.map(|w| self.mib_s(shape, load, w)).fold(0.0, f64::max)
     }
 
-    /// The least and the most processes.
+    /// The smallest and the largest number of processes.
     pub(super) fn ends(&self) -> (u32, u32) {
         (self.loads.first().copied().unwrap_or(0), self.loads.last().copied().unwrap_or(0))
     }
@@ -208,7 +208,7 @@ impl Results {
     }
 }
 
-/// Simulated seconds of a run. He had 200.
+/// Simulated seconds of a run. Carroll ran 200.
 pub(super) fn seconds() -> f64 {
     60.0
 }

@@ -22,7 +22,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: vec![results.table(title)],
         claims: claims(&results),
         notes: vec![
-            format!("{} simulated seconds a run; he had 200", if setup.quick { 1.0 } else { seconds() }),
+            format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 1.0 } else { seconds() }),
             "a read of 1 MiB is two requests of 512 KiB, the kernel's default largest request (Table 2.1)".to_owned(),
         ],
         files: vec![
@@ -73,8 +73,8 @@ fn without_idling_it_is_best(r: &Results) -> Claim {
         "highest (over the best of the others, mean above 32 processes: at least 1 on most configurations)",
         by_shape(shares.iter().copied()),
         best * 2 > shares.len(),
-        "V(R) chooses among all that wait each time, CFQ sends one round of all processes sorted and only then looks at \
-         those that came since; what put his ahead is not told, and neither smaller requests nor disks without a rule \
+        "V(R) chooses among all waiting requests each time; CFQ sends one sorted round of all processes and only then looks at \
+         newer ones; what put Carroll's CFQ ahead is not known, and neither smaller requests nor disks without a rule \
          of age do so here",
     )
 }
@@ -94,7 +94,7 @@ fn deep_fifo_at_low_load(r: &Results) -> Claim {
         "often (in at least half of the cases)",
         format!("in {best} of {cases}"),
         2 * best >= cases,
-        "the model's disks serve first what is older than 0.44 s, which is assumed and not known of these; without that \
+        "the modelled disks serve requests older than 0.44 s first, which is an assumption; without that \
          rule it is best up to 64 processes on RAID 0, 1+0 and 5 (docs/lab/carroll.md)",
     )
 }
@@ -109,7 +109,7 @@ fn deep_fifo_does_not_scale(r: &Results) -> Claim {
         format!("{most} processes over {fewest}: at most 1.05"),
         by_shape(all),
         all.iter().all(|&(_, growth)| growth <= 1.05),
-        "the disks sort what they are given",
+        "the disks sort their queues",
     )
 }
 
@@ -179,7 +179,7 @@ fn distance_on_raid_0(r: &Results) -> Claim {
         "at least 10 MiB/s",
         format!("{low:.1} to {high:.1} MiB/s"),
         low >= 10.0,
-        "another is as fast",
+        "another scheduler is as fast",
     )
 }
 
@@ -201,7 +201,7 @@ fn longest_waits(r: &Results) -> Claim {
         "7 times, 58 s, 34 s (each at least half of it)",
         format!("{times:.1} times, {disk:.0} s, {mirror:.0} s"),
         times >= 3.5 && disk >= 29.0 && mirror >= 17.0,
-        "the model's disks serve first what is older than 0.44 s, which is assumed and not known of these; without that \
+        "the modelled disks serve requests older than 0.44 s first, which is an assumption; without that \
          rule it is 23 s on the host's disk and 12 s on RAID 1+0 (2) (docs/lab/carroll.md)",
     )
 }
@@ -219,7 +219,7 @@ fn deviations_of_distance(r: &Results) -> Claim {
         format!("{load:.1} times from {first} to {most} processes (a quarter off), others less"),
         format!("{distance:.1} times, others {others:.1}"),
         (distance / load - 1.0).abs() <= 0.25 && others < distance,
-        "others vary as much",
+        "other schedulers vary as much",
     )
 }
 
@@ -233,7 +233,7 @@ fn anticipation_on_arrays(r: &Results) -> Claim {
         by_shape(losses.iter().copied()),
         losses.iter().all(|l| l.1 > 1.0)
             && (1.02..=1.1).contains(&mean(losses.iter().filter(|l| l.0.disks == 8).map(|l| l.1))),
-        "its waits cost about as much here as the shorter way to a read's second half gains",
+        "anticipation's waits cost about as much here as the shorter seek to a read's second half gains",
     )
 }
 
@@ -259,12 +259,12 @@ fn deadline_is_fifo(r: &Results) -> Claim {
         "equivalent (from 128 processes on within 5 %)",
         format!("{:+.1} to {:+.1} %", 100.0 * (low - 1.0), 100.0 * (high - 1.0)),
         low >= 0.95 && high <= 1.05,
-        "its requests do not all expire yet",
+        "not all of its requests expire yet",
     )
 }
 
 fn deadline_falls_sooner(r: &Results) -> Claim {
-    // Where the mean latency is above the expiry of 500 ms, and deadline still above FIFO.
+    // The cases in which the mean latency is above the expiry of 500 ms, and deadline is still above FIFO.
     let mut above = Vec::new();
     let mut cases = 0;
     for s in r.shapes() {

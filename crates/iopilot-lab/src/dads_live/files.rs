@@ -1,4 +1,4 @@
-//! [`BenchmarkFileSystem`]: ext4 on the virtual disk, with what the benchmarks read.
+//! [`BenchmarkFileSystem`]: ext4 on the virtual disk, with the files of the benchmarks.
 
 use super::Plan;
 use super::benchmark::{LARGE, TREE, folder};
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Of the large files, in the whole experiment.
+/// Bytes of a large file, for the full amount.
 const LARGE_BYTES: f64 = 64e6;
 /// Directories in a tree, and files in each.
 const DIRECTORIES: f64 = 36.0;
@@ -23,7 +23,7 @@ pub(super) struct BenchmarkFileSystem {
 }
 
 impl BenchmarkFileSystem {
-    /// Makes it, and all files. What is in them does not matter.
+    /// Makes the file system and all files. Their contents do not matter.
     pub(super) fn make(disk: &VirtualDisk, plan: &Plan, seed: u64) -> anyhow::Result<Self> {
         let mount_point = disk.folder().join("mnt");
         fs::create_dir(&mount_point).context("making a mount point")?;
@@ -50,12 +50,12 @@ impl BenchmarkFileSystem {
         Ok(files)
     }
 
-    /// Mounts it.
+    /// Mounts the file system.
     pub(super) fn mount(&self, disk: &VirtualDisk) -> anyhow::Result<Mounted<'_>> {
         mount(disk.device(), &self.mount_point, "noatime")
     }
 
-    /// Whether it is sound.
+    /// Checks the file system for errors.
     pub(super) fn check(&self, disk: &VirtualDisk) -> anyhow::Result<()> {
         tool(Command::new("e2fsck").args(["-f", "-n"]).arg(disk.device()))
     }

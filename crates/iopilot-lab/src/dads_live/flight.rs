@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long the daemon may take to begin.
+/// The longest time until the daemon watches the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change of scheduler that was carried out.
@@ -20,7 +20,7 @@ pub(super) struct Change {
     pub(super) at_s: f64,
     pub(super) from: String,
     pub(super) to: String,
-    /// The gain that the simulation predicted, in percent, where it gives a number.
+    /// The predicted gain in percent, if the simulation gave a number.
     pub(super) promised: Option<f64>,
     /// The gain that was measured afterwards, in percent.
     pub(super) measured: Option<f64>,
@@ -34,7 +34,7 @@ pub(super) struct AutopilotDaemon {
 }
 
 impl AutopilotDaemon {
-    /// Starts it, and waits until it watches.
+    /// Starts the daemon and waits until it watches the disk.
     pub(super) fn start(plan: &Plan, disk: &VirtualDisk) -> anyhow::Result<Self> {
         let mut command = program()?;
         command.args(["dads", "run"]).arg(disk.device()).args(["--disk", plan.disk]);
@@ -48,7 +48,7 @@ impl AutopilotDaemon {
         Self::begin(command, disk)
     }
 
-    /// Starts one with the defaults: it is given no model of the disk, and has learned nothing yet.
+    /// Starts the daemon with its defaults: without a model of the disk, and with nothing learned.
     pub(super) fn without_a_model(disk: &VirtualDisk) -> anyhow::Result<Self> {
         let learned = disk.folder().join("learned.toml");
         let _ = fs::remove_file(&learned);
@@ -74,7 +74,7 @@ impl AutopilotDaemon {
         Ok(flight)
     }
 
-    /// Ends it with a signal. Returns its changes and its audit.
+    /// Ends the daemon with a signal. Returns its changes and its audit.
     pub(super) fn end(mut self) -> anyhow::Result<(Vec<Change>, String)> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().context("ending dads run")?;
@@ -104,7 +104,7 @@ fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
             continue;
         }
         if let (Some(last), Some(gain)) = (changes.last_mut(), event["measured_gain_percent"].as_f64()) {
-            // The scheduler may have needed more than one check to find its way.
+            // The new scheduler may need more than one check to settle.
             last.measured = Some(gain);
         }
         let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();

@@ -1,11 +1,11 @@
-//! `ganger-criticality`: who waits goes first.
+//! `ganger-criticality`: requests that a process waits for go first.
 
 use super::tables::{CRITICALITY, SCHEDULERS};
 use super::{Bench, Figures, Outcome, ResultTable, Runs, Setup, change};
 use crate::Claim;
 use crate::figure::{self, FigureLine, Panel};
 
-/// A noncritical request goes to the front after so long (7.4).
+/// With aging, a noncritical request goes to the front after 15 s (7.4).
 const AGED: &str = "prio(clook):aging_ms=15000";
 /// A cache smaller than what copytree writes.
 const STARVED: &str = "[cache]\nmib = 2\n";
@@ -144,7 +144,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         "copytree with 2 MiB of cache is slower",
         format!("{slower:+.1} %"),
         slower > 0.0,
-        "a process that needs room writes a page itself, which is time-critical",
+        "a process that needs a free page writes one itself, which is time-critical",
     ));
     let title = "Tasks with and without criticality";
     Ok(Outcome {

@@ -1,4 +1,4 @@
-//! What the thesis' tables say.
+//! The thesis' tables.
 
 /// A table of 5.4 to 5.7, as measured: elapsed seconds, CPU utilization in percent, interrupts, requests, waits, and the mean
 /// times of a wait, an access and a response in milliseconds.
@@ -9,7 +9,8 @@ pub(super) const MEASURED: [(&str, [f64; 8]); 4] = [
     ("removetree", [18.2, 15.1, 21756.0, 1176.0, 1103.0, 13.5, 13.9, 15.6]),
 ];
 
-/// The reads of each task, and how many of them the disk's buffer served (Tables 7.2 to 7.5; of `removetree` none is known to).
+/// The reads of each task, and how many of them the disk's buffer served (Tables 7.2 to 7.5). None is known for
+/// `removetree`.
 pub(super) const BUFFER_HITS: [(&str, u64, u64); 4] =
     [("compress", 7645, 6886), ("uncompress", 2856, 2460), ("copytree", 3949, 144), ("removetree", 19, 0)];
 
@@ -40,7 +41,7 @@ pub(super) const LIMITS: [(&str, f64, f64); 6] = [
     ("synrgen:users=4", 52.6, 5960.0),
 ];
 
-/// Table 5.2: elapsed seconds of a task, and how long of it the task sleeps.
+/// Table 5.2: the elapsed seconds of a task, and the seconds that the task sleeps.
 pub(super) const SYNRGEN: [(u32, f64, f64); 5] =
     [(1, 2.37, 2.02), (2, 3.02, 2.60), (4, 3.19, 2.74), (8, 3.25, 2.71), (16, 3.26, 2.55)];
 

@@ -5,13 +5,13 @@ use super::source::{BenchmarkSequence, FIRST};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_workload::{Source, SourceHandle, Step};
 
-/// Process ids that each benchmark has for itself.
+/// The size of each benchmark's own range of process ids.
 const IDS: u32 = 1 << 28;
 
-/// All benchmarks at the same time (GF 3.4.2), each by a number of processes on files of their own. One that is done begins
-/// again, with new processes, until each was done once. Then no more requests are issued. `find` starts a process for each
-/// file of a tree ([`BenchmarkSequence::forking`]), and the files were written at the same time
-/// ([`BenchmarkSequence::interleaved`]).
+/// All benchmarks at the same time (GF 3.4.2), each with several processes on files of their own. A benchmark that has
+/// finished begins again with new processes, until each has finished once. Then no more requests are issued. `find`
+/// starts a process for each file of a tree ([`BenchmarkSequence::forking`]), and the files were written at the same
+/// time ([`BenchmarkSequence::interleaved`]).
 #[derive(Clone, Debug)]
 pub struct BenchmarksAtOnce {
     processes: u32,
@@ -19,7 +19,7 @@ pub struct BenchmarksAtOnce {
     seed: u64,
     share: f64,
     runs: Vec<Run>,
-    /// When the last was done for the first time.
+    /// When the last benchmark finished for the first time.
     over: Option<Nanos>,
 }
 
@@ -31,7 +31,8 @@ struct Run {
 }
 
 impl BenchmarksAtOnce {
-    /// All five benchmarks, each by as many `processes`, which read a `share` of their files on a disk of `capacity` sectors.
+    /// All five benchmarks, each with as many `processes`, which read a `share` of their files on a disk of `capacity`
+    /// sectors.
     pub fn new(processes: u32, share: f64, capacity: u64, seed: u64) -> Self {
         let mut all = Self { processes, capacity, seed, share, runs: Vec::new(), over: None };
         for (i, benchmark) in GfBenchmark::ALL.into_iter().enumerate() {
@@ -41,7 +42,7 @@ impl BenchmarksAtOnce {
         all
     }
 
-    /// How long it took until each was done once; `None` before.
+    /// The time until each benchmark had finished once; `None` before.
     pub fn seconds(&self) -> Option<f64> {
         self.over.map(Nanos::as_secs_f64)
     }
@@ -120,7 +121,7 @@ mod tests {
         let done: Vec<u32> = source.runs.iter().map(|run| run.times_done).collect();
         assert!(done.iter().all(|&times| times > 0) && done.iter().any(|&times| times > 1), "{done:?}");
         assert!(done.contains(&1), "the longest is run once: {done:?}");
-        // Processes are new each time, and none has another's requests.
+        // Each round has new process ids, and no id issues another process' requests.
         let exits: BTreeSet<_> = log.exits.iter().map(|exit| exit.1).collect();
         assert_eq!(exits.len(), log.exits.len());
         let last = log.requests.iter().map(|request| request.at).max().unwrap();

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 /// Blocks that an indirect block of ext3 points to: 4 MiB.
 const RUN: u64 = 1024;
 
-/// A file system.
+/// A file system's decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GfFileSystem {
     pub(super) layout: FilePlacement,
-    /// Whether directories list their files in the order of their names' hashes.
+    /// Whether directories list their files in the order of the hashes of their names.
     pub(super) hashed: bool,
 }
 
@@ -23,14 +23,14 @@ impl Default for GfFileSystem {
 /// How the files were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FilePlacement {
-    /// Each in one piece.
+    /// Each file in one piece.
     OnePiece,
-    /// All at the same time, on ext3: the runs of all files lie between each other, each behind its indirect block.
+    /// All files at the same time, on ext3: the runs of all files alternate, and each run follows its indirect block.
     Interleaved,
 }
 
 impl FilePlacement {
-    /// How many sectors so many files of `file` sectors take.
+    /// The sectors that `files` files of `file` sectors take.
     pub(super) const fn sectors(self, files: u64, file: u64) -> u64 {
         match self {
             Self::OnePiece => files * file,
@@ -39,24 +39,24 @@ impl FilePlacement {
     }
 }
 
-/// One file.
+/// The mapping of one file to the disk.
 #[derive(Clone, Debug)]
 pub(super) struct FileMap {
     layout: FilePlacement,
     number: u64,
-    /// Its sectors.
+    /// The length of the file in sectors.
     file: u64,
-    /// The indirect blocks that the page cache has.
+    /// For each run, whether its indirect block is in the page cache.
     known: Vec<bool>,
 }
 
 impl FileMap {
-    /// File `number` of [`PROCESSES`], of `file` sectors.
+    /// File number `number` of [`PROCESSES`], with `file` sectors.
     pub(super) fn new(layout: FilePlacement, number: u64, file: u64) -> Self {
         Self { layout, number, file, known: Vec::new() }
     }
 
-    /// Adds the requests that a piece of the file takes. Its place is that in a file in one piece.
+    /// Adds the requests for a piece of the file. The piece's address is that in a file in one piece.
     pub(super) fn place(&mut self, piece: Piece, out: &mut VecDeque<Piece>) {
         let first = self.number * self.file;
         let end = piece.lba + u64::from(piece.sectors);
@@ -75,12 +75,12 @@ impl FileMap {
             }
             if !std::mem::replace(&mut self.known[run], true) {
                 out.push_back(Piece { lba: start, sectors: PAGE as u32, ahead: false, ..next });
-                // It tells where the data are.
+                // The data's address is only known when the indirect block has been read.
                 next.ahead = false;
             }
             out.push_back(Piece { lba: start + PAGE + within, sectors: sectors as u32, ..next });
             offset += sectors;
-            // The rest is asked for at the same time.
+            // The rest is issued at the same time.
             next.ahead = true;
         }
     }

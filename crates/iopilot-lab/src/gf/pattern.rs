@@ -7,13 +7,14 @@ use iopilot_block::Nanos;
 
 /// Sectors in a page of 4 kB.
 pub(super) const PAGE: u64 = 8;
-/// Processes that a disk has files for.
+/// The number of processes that a disk has files for.
 pub(super) const PROCESSES: u64 = 32;
 /// A file of 1 GB, in sectors.
 const FILE: u64 = 1 << 21;
 /// The largest window of read-ahead: 128 kB.
 const WINDOW: u64 = 32 * PAGE;
-/// Of a disk that is too small for such files, each has this share: a third is left for the source trees.
+/// On a disk that is too small for such files, each file has one part in 48: a third of the disk is left for the source
+/// trees.
 const SHARE: u64 = 48;
 
 /// A request.
@@ -21,40 +22,41 @@ const SHARE: u64 = 48;
 pub(super) struct Piece {
     pub(super) lba: u64,
     pub(super) sectors: u32,
-    /// Whether it is asked for while the process waits for the one before; else the process waits first.
+    /// Whether it is issued while the process waits for the request before. Otherwise it is issued when that one is
+    /// complete.
     pub(super) ahead: bool,
     /// How long the process computes before it.
     pub(super) think: Nanos,
     pub(super) task: IssuingTask,
 }
 
-/// The process that issues a request.
+/// The task that issues a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IssuingTask {
-    /// The process' own.
+    /// The process itself.
     Own,
-    /// The first request of a child process that it starts and waits for.
+    /// A new child process, which the process waits for: the child's first request.
     Starts,
-    /// A further request of that child.
+    /// The same child: a further request.
     Started,
 }
 
 /// The requests of one process, in order.
 #[derive(Clone, Debug)]
 pub(super) enum ProcessReads {
-    /// 4 kB every `step` sectors; `series` more times, each a page further on.
+    /// 4 kB every `step` sectors; then `series` more times, each time a page further on.
     Strided { first: u64, next: u64, end: u64, step: u64, series: u32 },
     /// 8 kB at a time, from the end of a file.
     Backward { first: u64, next: u64 },
-    /// Windows from the beginning of a file.
+    /// Read-ahead windows, from the beginning of a file.
     Sequential { first: u64, next: u64, end: u64 },
     /// The files of a tree.
     Tree(Box<TreeWalk>),
 }
 
 impl ProcessReads {
-    /// Those of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, where only this `share` of each
-    /// file is there.
+    /// The requests of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, for this `share` of each
+    /// file.
     pub(super) fn new(
         benchmark: GfBenchmark,
         number: u64,
@@ -81,7 +83,7 @@ impl ProcessReads {
         }
     }
 
-    /// How long each file is on a disk of `capacity` sectors.
+    /// The length of each file on a disk of `capacity` sectors.
     pub(super) fn file(capacity: u64) -> u64 {
         FILE.min(capacity / SHARE) / WINDOW * WINDOW
     }

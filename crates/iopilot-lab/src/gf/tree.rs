@@ -6,22 +6,23 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Starting a `cat` for the next file.
+/// The time to start a `cat` for the next file.
 const EXEC: Nanos = Nanos::from_millis(1);
-/// Median size of a file in bytes, and how far sizes spread (of the logarithm): 12 kB on average, as in Linux 2.6.17.
+/// The median size of a file in bytes, and the spread of the sizes' logarithms: 12 kB on average, as in Linux 2.6.17.
 const MEDIAN: f64 = 5800.0;
 const SPREAD: f64 = 1.2;
-/// Files in a directory at most; half of that on average.
+/// The most files in a directory; half of that on average.
 const FILES: u32 = 32;
 /// The largest file, in pages (1 MB).
 const LARGEST: u64 = 256;
-/// A directory follows the one before on the disk, or lies anywhere in the tree's part of the disk.
+/// The probability that a directory follows the one before on the disk. Otherwise it lies anywhere in the tree's part
+/// of the disk.
 const FOLLOWS: f64 = 0.7;
-/// Directories of a tree.
+/// The number of directories of a tree.
 const DIRECTORIES: u32 = 1200;
 
-/// Reads each directory's block and its files' inodes, and then the files: in the order of their names' hashes, which is not
-/// that of their blocks, or in the order in which they were created, which is.
+/// Reads each directory's block and its files' inodes, and then the files, in one of two orders: that of the hashes of
+/// their names, which is not that of their blocks; or that of their creation, which is.
 #[derive(Clone, Debug)]
 pub(super) struct TreeWalk {
     random: Pcg64Mcg,
@@ -29,21 +30,21 @@ pub(super) struct TreeWalk {
     hashed: bool,
     first: u64,
     room: u64,
-    /// Where the next directory would follow.
+    /// The sector where a directory would follow the one before.
     next: u64,
     directories: u32,
     /// Files still to be read: first sector, pages.
     files: Vec<(u64, u64)>,
-    /// What is left of the file under way.
+    /// The rest of the current file.
     file: (u64, u64),
-    /// How many pieces of it there were.
+    /// The number of windows that were read of it.
     windows: u32,
-    /// The inodes are to be read next.
+    /// The sector of the inodes, if they are read next.
     inodes: Option<u64>,
 }
 
 impl TreeWalk {
-    /// This `share` of a tree, somewhere in the `room` sectors from `first`.
+    /// A walk over this `share` of a tree, which lies in the `room` sectors from `first`.
     pub(super) fn new(first: u64, room: u64, hashed: bool, seed: u64, share: f64) -> Self {
         Self {
             hashed,
@@ -84,7 +85,7 @@ impl TreeWalk {
         Some(piece)
     }
 
-    /// Goes on to another directory: the block that lists its files.
+    /// Goes on to another directory, and returns the block that lists its files.
     fn directory(&mut self) -> Option<u64> {
         self.directories = self.directories.checked_sub(1)?;
         let most = (u64::from(FILES) * LARGEST + 2) * PAGE;
@@ -102,7 +103,7 @@ impl TreeWalk {
         if self.hashed {
             self.files.shuffle(&mut self.random);
         } else {
-            // The last is read first.
+            // `files` is a stack: the first to be read is last.
             self.files.reverse();
         }
         self.inodes = Some(lba + PAGE);

@@ -1,4 +1,4 @@
-//! The five benchmarks in a row: under one scheduler, and flown.
+//! The five benchmarks in a row: under one scheduler, and with the autopilot.
 
 use super::BENCHMARKS;
 use super::observed::ObservedDisk;
@@ -12,11 +12,11 @@ use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
 
-/// The four of Linux 2.6.23, the thesis' kernel, as it had them.
+/// The four schedulers of Linux 2.6.23, the thesis' kernel, as they were then.
 const SCHEDULERS: [(&str, &str); 4] =
     [("AS", "as:linux_2_6_23=1"), ("CFQ", "cfq"), ("Deadline", "deadline:linux_2_6_23=1"), ("Noop", "noop")];
 
-/// A scheduler, by its place in the list.
+/// A scheduler's index in the list.
 pub(super) type SchedulerIndex = usize;
 pub(super) const AS: SchedulerIndex = 0;
 pub(super) const CFQ: SchedulerIndex = 1;
@@ -47,29 +47,29 @@ pub(super) struct ReaderLoad {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pilots {
     pub(super) objective: Objective,
-    /// The virtual disk is the disk itself, not its tables.
+    /// Whether trials run on the disk itself, not on its tables.
     pub(super) exact: bool,
-    /// Requests that a candidate is tried on at least; 0, as in the source: each window once.
+    /// The least number of requests of a trial; 0, as in the source, runs each window once.
     pub(super) trial_requests: u64,
 }
 
 impl Pilots {
     /// As in the source.
     pub(super) const THESIS: Self = Self { objective: Objective::ServiceTime, exact: false, trial_requests: 0 };
-    /// With trials that last, as live disks have them.
+    /// With longer trials, as on live disks.
     pub(super) const LASTING: Self = Self { trial_requests: 8000, ..Self::THESIS };
 }
 
 /// One check of the autopilot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CheckRecord {
-    /// Which of the benchmarks was under way.
+    /// The index of the benchmark that was running.
     pub(super) benchmark: usize,
-    /// The scheduler in use before, and the one from here on.
+    /// The schedulers before and after the check.
     pub(super) scheduler: SchedulerIndex,
     pub(super) next: SchedulerIndex,
     pub(super) changed: bool,
-    /// Whether the default was put in place, or held there.
+    /// Whether the default scheduler was set, or kept.
     pub(super) pinned: bool,
     pub(super) error_percent: Option<f64>,
 }
@@ -77,19 +77,19 @@ pub(super) struct CheckRecord {
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Run {
-    /// How long each benchmark took.
+    /// The time of each benchmark.
     pub(super) seconds: [f64; BENCHMARKS.len()],
-    /// The checks, where the autopilot flew.
+    /// The checks; empty without the autopilot.
     pub(super) checks: Vec<CheckRecord>,
 }
 
 impl Run {
-    /// The time of a benchmark; without one, of all together.
+    /// The time of a benchmark; for `None`, of all together.
     pub(super) fn of(&self, benchmark: Option<usize>) -> f64 {
         benchmark.map_or_else(|| self.seconds.iter().sum(), |b| self.seconds[b])
     }
 
-    /// The checks while `benchmark` was under way.
+    /// The checks during `benchmark`.
     pub(super) fn during(&self, benchmark: usize) -> impl Iterator<Item = &CheckRecord> {
         self.checks.iter().filter(move |check| check.benchmark == benchmark)
     }
@@ -102,17 +102,17 @@ impl Run {
         self.checks.iter().filter(|check| check.pinned).count()
     }
 
-    /// By how many percent the predicted cost is off the measured one, as a mean of sizes over the checks.
+    /// The mean over the checks of how far the predicted cost is from the measured one, in percent, whatever the sign.
     pub(super) fn error_percent(&self) -> f64 {
         let errors = || self.checks.iter().filter_map(|check| check.error_percent);
         errors().map(f64::abs).sum::<f64>() / errors().count() as f64
     }
 }
 
-/// The kernel of 2007: no time but the draining passes while its scheduler is changed.
+/// The kernel of 2007: a change of scheduler takes no time but that of draining.
 fn config(bench: ReaderLoad, log: bool) -> RunConfig {
     RunConfig {
-        // The tables tell how long one request takes, not how several overlap.
+        // The tables hold the time of one request alone, not of overlapping ones.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         host: CpuOverheads { switch_us: 0.0, ..CpuOverheads::default() },
         rotational: true,
@@ -135,7 +135,7 @@ fn seconds(source: &BenchmarkSequence) -> [f64; BENCHMARKS.len()] {
     seconds
 }
 
-/// Under `scheduler` from beginning to end.
+/// Runs under `scheduler` from beginning to end.
 pub(super) fn alone(
     disk: &TrainedDisk,
     bench: ReaderLoad,
@@ -150,7 +150,7 @@ pub(super) fn alone(
     Ok(Run { seconds: seconds(&source), checks: Vec::new() })
 }
 
-/// With the autopilot, which begins with the first of the two and has it for its default.
+/// Runs with the autopilot. It begins with the first of the two schedulers, which is also its default.
 pub(super) fn flown(
     disk: &TrainedDisk,
     bench: ReaderLoad,

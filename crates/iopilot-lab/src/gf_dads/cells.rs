@@ -7,28 +7,28 @@ use crate::Setup;
 use iopilot_dads::Objective;
 use rayon::prelude::*;
 
-/// Other sets of candidates, and other models to try them on.
+/// Other objectives, and other models for the trials.
 pub(super) const VARIANTS: [(&str, Pilots); 4] = [
     ("service time, tables", Pilots::THESIS),
     ("service time, the disk itself", Pilots { exact: true, ..Pilots::THESIS }),
     ("busy time, tables", Pilots { objective: Objective::BusyTime, ..Pilots::THESIS }),
     ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true, ..Pilots::THESIS }),
 ];
-/// Where they are tried.
+/// The pairs of schedulers, and the number of processes, for the variants.
 const VARIED: ([Pair; 2], u32) = ([[CFQ, NOOP], [NOOP, CFQ]], 8);
 
-/// One disk with so many processes.
+/// One disk with one number of processes.
 pub(super) struct Cell {
-    /// Of [`Results::disks`].
+    /// The index in [`Results::disks`].
     pub(super) disk: usize,
     pub(super) processes: u32,
-    /// Under each scheduler alone, for the schedulers of some pair.
+    /// The runs under each scheduler alone, for the schedulers of some pair.
     alone: [Option<Run>; ALL.len()],
-    /// With the autopilot: the scheduler that it begins with, the other, and the results.
+    /// The runs with the autopilot: the scheduler that it begins with, the other one, and the results.
     flown: Vec<(Pair, Run)>,
-    /// The same with trials that last.
+    /// The same with longer trials.
     lasting: Vec<(Pair, Run)>,
-    /// By [`VARIANTS`] but the first, which is in `flown`.
+    /// The runs of [`VARIANTS`] but the first, which is in `flown`.
     pub(super) varied: Vec<(usize, Pair, Run)>,
 }
 
@@ -39,22 +39,22 @@ impl Cell {
     }
 }
 
-/// Two schedulers on one disk with so many processes.
+/// Two schedulers on one disk with one number of processes.
 #[derive(Clone, Copy)]
 pub(super) struct PairView<'a> {
     pub(super) disk: &'a TrainedDisk,
     pub(super) processes: u32,
     pub(super) pair: Pair,
-    /// Each alone.
+    /// The runs under each scheduler alone.
     pub(super) alone: [&'a Run; 2],
-    /// With the autopilot, which begins with the first, or with the second.
+    /// The runs with the autopilot, which begins with the first scheduler, or with the second.
     pub(super) flown: [&'a Run; 2],
-    /// The same with trials that last.
+    /// The same with longer trials.
     pub(super) lasting: [&'a Run; 2],
 }
 
 impl PairView<'_> {
-    /// The better of the two alone; without a benchmark, over all.
+    /// The time under the better of the two schedulers; for `None`, over all benchmarks.
     pub(super) fn best(&self, benchmark: Option<usize>) -> f64 {
         self.alone[0].of(benchmark).min(self.alone[1].of(benchmark))
     }
@@ -63,12 +63,12 @@ impl PairView<'_> {
         self.alone[0].of(benchmark).max(self.alone[1].of(benchmark))
     }
 
-    /// Which of the two is better alone.
+    /// The scheduler that is better alone.
     pub(super) fn better(&self, benchmark: Option<usize>) -> SchedulerIndex {
         self.pair[usize::from(self.alone[1].of(benchmark) < self.alone[0].of(benchmark))]
     }
 
-    /// The same, flown with trials that last.
+    /// The same view, with the longer trials in `flown`.
     pub(super) fn lasting(self) -> Self {
         Self { flown: self.lasting, ..self }
     }
@@ -80,7 +80,7 @@ impl PairView<'_> {
     }
 }
 
-/// The results of all runs.
+/// All runs and their plan.
 pub(super) struct Results {
     pub(super) disks: Vec<TrainedDisk>,
     pub(super) cells: Vec<Cell>,

@@ -12,7 +12,7 @@ pub(super) struct Service {
     pub(super) time: Nanos,
 }
 
-/// A disk that is given one request at a time.
+/// A disk that takes one request at a time and records its services.
 #[derive(Clone, Debug)]
 pub(super) struct ObservedDisk<D> {
     disk: D,
@@ -58,7 +58,7 @@ impl<D: Device> Device for ObservedDisk<D> {
         self.disk.capacity()
     }
 
-    /// One: the times of overlapping services cannot be separated.
+    /// One, because the times of overlapping services cannot be separated.
     fn queue_depth(&self) -> u32 {
         1
     }

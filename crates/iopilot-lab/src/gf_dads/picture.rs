@@ -8,10 +8,10 @@ use iopilot_render::svg::{Frame, escape, line, px};
 use std::fmt::Write;
 
 const PANEL: (f64, f64) = (200.0, 128.0);
-/// Left of the panels, for the pairs' names, and above them.
+/// The margin left of the panels for the names of the pairs, and the margin above them.
 const LEFT: f64 = 14.0;
 const HEAD: f64 = 58.0;
-/// Colours that most eyes tell apart: begun with the first of the two, and with the second.
+/// Colours that most eyes tell apart: for flights that begin with the first scheduler, and with the second.
 const COLOURS: [&str; 2] = ["#0072b2", "#e69f00"];
 const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#808892}.name{font-size:14px;fill:#5d6570}\
     .tick{text-anchor:middle}.y{text-anchor:end}.grid,.axis,.minor{stroke:#80889240;fill:none}\

@@ -23,7 +23,7 @@ pub(super) fn all(results: &Results) -> Vec<ResultTable> {
             let Some(figure) = (if solid_state { ssd } else { Some(hard) }) else { continue };
             let [a, b] = pair.map(bench::name);
             let title = format!(
-                "GF Figure {figure}: {a} and {b} alone, and the autopilot that begins with one of them; times as shares \
+                "GF Figure {figure}: {a} and {b} alone, and the autopilot, which begins with either; times as shares \
                  of the slowest of the four (GF 4.3)"
             );
             let views = results.views().filter(|v| v.pair == pair && v.disk.solid_state == solid_state);
@@ -82,9 +82,9 @@ fn alone(results: &Results) -> ResultTable {
     table
 }
 
-/// The thesis' trials and those that last.
+/// The thesis' trials, and longer ones.
 fn lasting(results: &Results) -> ResultTable {
-    let title = "The source's trials, and trials that last: total time against the better of the two alone, %";
+    let title = "The source's trials, and longer ones: total time against the better of the two alone, %";
     let columns = ["disk", "processes", "scheduler", "source_%", "lasting_%", "changes", "pinned", "model_error_%"];
     let mut table = ResultTable::new("lasting", title, &columns);
     for view in results.views() {
@@ -105,9 +105,9 @@ fn lasting(results: &Results) -> ResultTable {
     table
 }
 
-/// What else the autopilot might compare.
+/// Other objectives and models that the autopilot might use.
 fn variants(results: &Results) -> Option<ResultTable> {
-    let title = "What the autopilot compares, and on what: total time against the better of the two alone, %";
+    let title = "Other objectives and models of the autopilot: total time against the better of the two alone, %";
     let columns = ["disk", "processes", "scheduler", "compared", "over_better_%", "changes", "pinned", "model_error_%"];
     let mut table = ResultTable::new("variants", title, &columns);
     for cell in results.cells.iter().filter(|cell| !cell.varied.is_empty()) {

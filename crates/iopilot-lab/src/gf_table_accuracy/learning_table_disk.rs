@@ -7,13 +7,13 @@ use iopilot_block::{Flags, Lba, Nanos, RequestId};
 use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableModel, TimeTables};
 use iopilot_device::{Completion, Device, DeviceRequest};
 
-/// Serves from its tables. Before each request the tables learn what the disk has served by then.
+/// Serves requests with the times of its tables. Before each request the tables learn what the disk has served by then.
 pub(super) struct LearningTableDisk<'a> {
     disk: TableDisk,
-    /// What the disk serves, in order of completion; empty where nothing is to be learnt.
+    /// The disk's services in order of completion; empty if nothing is learnt.
     lessons: &'a [Service],
     previous_end: Lba,
-    /// Holds back what was not served here too, where that is asked for.
+    /// Holds back what this disk has not served yet, if the variant is in step.
     in_step: Option<InStep>,
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use iopilot_block::{Op, Sectors};
     use iopilot_catalogue::TableForm;
 
-    /// How long a virtual disk takes for the second of three requests in a row, of which the disk has served all.
+    /// The time of the second of three requests in a row, if the disk has served all three.
     fn second(learning: Learning) -> Nanos {
         let mut issued = 0;
         let services: Vec<Service> = [100, 200, 600]

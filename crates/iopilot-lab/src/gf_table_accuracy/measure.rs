@@ -1,4 +1,4 @@
-//! Runs the disk and the virtual disks.
+//! Runs the disk and the table disks.
 
 use super::learning_table_disk::LearningTableDisk;
 use super::shadow::Shadow;
@@ -30,7 +30,7 @@ pub(super) struct Service {
     pub(super) sectors: Sectors,
     pub(super) issued: Nanos,
     pub(super) completed: Nanos,
-    /// Which of the benchmarks it belongs to.
+    /// The index of the benchmark that it belongs to.
     pub(super) benchmark: usize,
 }
 
@@ -83,10 +83,10 @@ pub(super) struct Case {
     /// The disk itself.
     pub(super) real: Means,
     pub(super) virtual_disks: Vec<(Variant, Means)>,
-    /// Of each virtual disk with a scheduler of its own: after so many requests the difference over the last
+    /// For each table disk with a scheduler of its own: after some numbers of requests, the difference over the last
     /// [`Case::window`] of them, in percent.
     pub(super) along: Vec<(Variant, Vec<(f64, f64)>)>,
-    /// Requests a point of [`Case::along`] is over.
+    /// The number of requests that a point of [`Case::along`] covers.
     pub(super) window: usize,
     /// How many requests the disk had served at the end of each benchmark.
     pub(super) ends: [usize; BENCHMARKS],
@@ -102,7 +102,7 @@ pub(super) struct Case {
 struct Trained {
     device: AnyDevice,
     two: TimeTables,
-    /// Of the disk with a cache.
+    /// Three tables with a simulated cache, for a disk with a cache.
     three: Option<(TimeTables, SimulatedCacheModel)>,
 }
 
@@ -179,7 +179,7 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
     Ok(Case { subject, processes, real, virtual_disks, along, window, ends, hits_percent, cells, too_large_percent })
 }
 
-/// After every so many requests, by how many percent the last `window` took longer in `copies` than in `services`.
+/// At regular numbers of requests, by how many percent the last `window` took longer in `copies` than in `services`.
 fn differences(services: &[Service], copies: &[Service], window: usize) -> Vec<(f64, f64)> {
     let both = services.len().min(copies.len());
     let sum = |of: &[Service], end: usize| -> f64 { of[end - window..end].iter().map(|s| s.time().0 as f64).sum() };
@@ -187,7 +187,7 @@ fn differences(services: &[Service], copies: &[Service], window: usize) -> Vec<(
     ends.map(|end| (end as f64, 100.0 * (sum(copies, end) / sum(services, end) - 1.0))).collect()
 }
 
-/// Runs `source` to its end; the requests in order of arrival, and the share that hit a cache.
+/// Runs `source` to its end. Returns the requests in order of arrival, and the share that hit a cache.
 fn served<S: Source, D: Device>(
     source: S,
     device: D,
@@ -195,7 +195,7 @@ fn served<S: Source, D: Device>(
     setup: &Setup<'_>,
 ) -> anyhow::Result<(Vec<TraceRecord>, f64)> {
     let config = RunConfig {
-        // The tables tell how long one request takes, not how several overlap.
+        // The tables hold the time of one request alone, not of overlapping ones.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         rotational: subject != Subject::Ssd,
         seed: setup.seed,
@@ -206,7 +206,7 @@ fn served<S: Source, D: Device>(
     Ok((report.log.unwrap_or_default(), report.cache_hit_share))
 }
 
-/// What the device served, in order: the requests of one issue were merged into one.
+/// The services of the device, in order. Requests that were issued together were merged into one.
 fn services(log: &[TraceRecord], benchmark: impl Fn(ProcessId) -> Option<GfBenchmark>) -> Vec<Service> {
     let mut services: Vec<Service> = log
         .iter()

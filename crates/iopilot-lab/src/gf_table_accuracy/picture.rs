@@ -9,7 +9,7 @@ use iopilot_render::svg::{Frame, escape, line, px};
 use std::fmt::Write;
 
 const SIZE: (f64, f64) = (900.0, 320.0);
-/// For each number of samples a colour that most eyes tell from the others.
+/// A colour for each number of samples. Most eyes tell them apart.
 const COLOURS: [&str; 4] = ["#cc79a7", "#e69f00", "#0072b2", "#009e73"];
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#808892}.name{font-size:14px;fill:#5d6570}\
     .tick{text-anchor:middle}.y{text-anchor:end}.grid,.axis,.minor{stroke:#80889255;fill:none}\

@@ -1,27 +1,27 @@
-//! [`Shadow`]: copies of the requests that a disk got, for the virtual disk (GF 3.2.3).
+//! [`Shadow`]: copies of the disk's requests, for the table disk (GF 3.2.3).
 
 use iopilot_block::{Criticality, Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::BTreeMap;
 
-/// A request reaches the virtual disk when it reached the disk, or later: first the requests of its process complete here
-/// that had completed there.
+/// A request reaches the table disk when it reached the disk, or later: the requests of its process that had completed
+/// at the disk must complete here first.
 pub(super) struct Shadow {
     processes: Vec<Process>,
-    /// Which process stands where.
+    /// The index of each process.
     index: BTreeMap<ProcessId, usize>,
 }
 
 struct Process {
     id: ProcessId,
-    /// In order of arrival.
+    /// Its requests, in order of arrival.
     requests: Vec<Copy>,
     next: usize,
-    /// Of those issued, which are under way here: their places in `requests`.
+    /// The requests in flight here: indices into `requests`.
     outstanding: Vec<usize>,
     blocked: bool,
-    /// When it last could go on.
+    /// When the process could last resume.
     since: Nanos,
     done: bool,
 }
@@ -127,7 +127,7 @@ impl Source for Shadow {
         }
     }
 
-    /// The disk's own times contain how long its tasks took to go on.
+    /// The times recorded at the disk include the time that its tasks took to resume.
     fn thinks_from_block_layer(&self) -> bool {
         true
     }

@@ -68,7 +68,8 @@ pub(super) fn differences(cases: &[Case]) -> ResultTable {
     table
 }
 
-/// The source's own differences in percent, by samples; none for the SSD, of which it has no table.
+/// The source's own differences in percent, by samples. There are none for the SSD, because the source has no table of
+/// it.
 pub(super) fn of_the_source(subject: Subject, processes: u32) -> Vec<(u32, [f64; BENCHMARKS])> {
     let against = |real: &[f64; BENCHMARKS], ours: &[f64; BENCHMARKS]| {
         let mut out = [0.0; BENCHMARKS];

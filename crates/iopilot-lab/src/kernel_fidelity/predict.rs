@@ -1,8 +1,8 @@
-//! (c) What `iopilot compare` makes of a recording, under each of the kernel's schedulers.
+//! (c) The predictions of `iopilot compare` from a recording, under each of the kernel's schedulers.
 //!
-//! Nothing is given but what a user has: the recording as a trace file, the disk's name, and what the kernel shows of the
-//! queue (`/sys/block/*/queue/nr_requests`, and the depth the disk was attached with). The costs of the CPUs are the
-//! defaults, and the simulated disk is no loop device.
+//! Given is only what a user has: the recording as a trace file, the disk's name, and what the kernel shows of the
+//! queue (`/sys/block/*/queue/nr_requests`, and the depth with which the disk was attached). The costs of the CPUs are
+//! the defaults, and the simulated disk is no loop device.
 
 use super::figures::Figures;
 use super::record::LoadRecording;
@@ -16,7 +16,7 @@ use iopilot_trace::{Format, TraceWriter};
 use iopilot_workload::{Workload, WorkloadOptions};
 use tempfile::TempDir;
 
-/// `disk` as the kernel shows it: a queue of `depth` requests.
+/// `disk` as the kernel shows it, with a queue of `depth` requests.
 pub(super) fn machine(disk: &str, depth: u32) -> anyhow::Result<Machine> {
     let mut machine = Machine::for_disk(disk)?;
     machine.block = BlockConfig {
@@ -31,7 +31,7 @@ pub(super) fn machine(disk: &str, depth: u32) -> anyhow::Result<Machine> {
     Ok(machine)
 }
 
-/// What is predicted of each of [`SCHEDULERS`] from `recording`.
+/// The predictions for each of [`SCHEDULERS`] from `recording`.
 pub(super) fn predicted(
     recording: &LoadRecording,
     machine: &Machine,

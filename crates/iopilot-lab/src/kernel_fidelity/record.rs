@@ -17,48 +17,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// Between two looks at what was captured.
+/// The time between two readings of the captured events.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long the end of a recording waits for what is in flight.
+/// How long the end of a recording waits for requests in flight.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a request may take: some that wait for a tag of a shallow device wait for seconds.
+/// The longest time of a request: requests that wait for a tag of a shallow device can wait for seconds.
 const LONGEST: Nanos = Nanos::from_secs(120);
-/// How often a recording is made in which something is missing.
+/// How often a recording is tried that has gaps.
 const TRIES: u32 = 3;
-/// What the part of a process is moved on by, in bytes, from one turn of the schedulers to the next: what most of them read in
-/// one.
+/// From one turn of the schedulers to the next, each process' part begins this many bytes further on. Most processes
+/// read that much in one turn.
 const APART: u64 = 32 << 20;
 
-/// What reached the disk, from the first request of a load to the last.
+/// The requests that reached the disk, from the first request of a load to the last.
 #[derive(Clone, Debug)]
 pub(super) struct LoadRecording {
     /// In order of arrival.
     pub(super) records: Vec<TraceRecord>,
     /// When the first request arrived, on the monotonic clock.
     pub(super) origin: Nanos,
-    /// The way to the disk and back.
+    /// The path to the disk and back.
     pub(super) path: ServicePath,
 }
 
-/// A cell under a scheduler.
+/// The recordings of a cell under a scheduler.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded {
     pub(super) cell: Cell,
-    /// Of [`SCHEDULERS`].
+    /// The index in [`SCHEDULERS`].
     pub(super) scheduler: usize,
-    /// The same again and again, from other places and angles of the medium.
+    /// Repetitions, from other places and angles of the medium.
     pub(super) recordings: Vec<LoadRecording>,
 }
 
 impl Recorded {
-    /// What the kernel did: the mean of the recordings, and by how many percent their mean I/O times differ.
+    /// The kernel's figures: the mean of the recordings, and the spread of their mean I/O times in percent.
     pub(super) fn kernel(&self) -> (Figures, f64) {
         let all: Vec<Figures> = self.recordings.iter().map(|r| Figures::of(&r.records)).collect();
         (Figures::mean(&all), spread_percent(&all.iter().map(|f| f.mean_ms).collect::<Vec<_>>()))
     }
 }
 
-/// All cells under all schedulers: for each cell one of each scheduler, in their order.
+/// All cells under all schedulers: for each cell, one entry for each scheduler, in their order.
 pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded>> {
     let signals = Signals::catch()?;
     let spec = load_disk(plan.disk)?;
@@ -69,7 +69,8 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
         for cell in plan.cells(depth) {
             let of = |scheduler| Recorded { cell, scheduler, recordings: Vec::new() };
             let mut here: Vec<Recorded> = (0..SCHEDULERS.len()).map(of).collect();
-            // Each scheduler in turn: a change of the machine over time meets all, and all read the same places.
+            // Schedulers take turns, so that a change of the machine over time affects all of them. All read the same
+            // places in a turn.
             for turn in 0..plan.recordings {
                 let load = load(plan, cell, turn, setup.seed);
                 let recorder = Recorder { disk: &disk, load, start: Start::of_turn(&spec, turn), signals: &signals };
@@ -88,7 +89,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
     Ok(recorded)
 }
 
-/// What is read in turn `turn` of `cell`: other places in each turn.
+/// The load in turn `turn` of `cell`. Each turn reads other places.
 pub(super) fn load(plan: &Plan, cell: Cell, turn: usize, seed: u64) -> ReadLoad {
     let apart = APART.min(plan.size / u64::from(cell.processes) / (plan.recordings as u64 + 1));
     ReadLoad {
@@ -109,7 +110,7 @@ struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// A recording under `scheduler` in which nothing is missing.
+    /// A recording under `scheduler` without gaps.
     fn complete(&self, scheduler: &str) -> anyhow::Result<LoadRecording> {
         let mut left = TRIES;
         loop {
@@ -121,17 +122,17 @@ impl Recorder<'_> {
         }
     }
 
-    /// Puts `scheduler` in place, runs the load, and records it.
+    /// Sets `scheduler`, runs the load and records it.
     fn record(&self, scheduler: &str) -> anyhow::Result<LoadRecording> {
         let device = self.disk.device();
         let queue = BlockQueue::open(device)?;
-        // A scheduler that is in place already would go on with what it has learnt; a simulation begins with nothing learnt.
+        // A scheduler that is already set would keep what it has learnt. A simulation begins with nothing learnt.
         queue.set_scheduler("none")?;
         queue.set_scheduler(scheduler)?;
-        // The kernel's own events: each one counts here, and a BPF program can miss one.
+        // The kernel's own events, because the recording needs every one, and a BPF program can miss one.
         let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(device) };
         let mut capture = Capture::with_patience(&options, LONGEST)?;
-        // A simulation begins with an empty disk cache and the arm at rest, too.
+        // A simulation also begins with an empty disk cache and the arm at rest.
         let begin = self.start.begin(self.disk.reset()?);
         let stop = AtomicBool::new(false);
         let mut records = Vec::new();

@@ -1,4 +1,4 @@
-//! Puts the three questions to the recordings.
+//! Answers the three questions for the recordings.
 
 use super::choices::{Choices, choices};
 use super::figures::Figures;
@@ -8,18 +8,18 @@ use crate::Setup;
 use iopilot_sched::SchedulerSpec;
 use rayon::prelude::*;
 
-/// What simulations make of a [`Recorded`]: means of its recordings.
+/// The simulations of a [`Recorded`]: means over its recordings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Simulated {
     /// (a) How often the scheduler picks what the kernel picked.
     pub(super) choices: Choices,
     /// (b) The replay under the scheduler it was recorded under.
     pub(super) replayed: Figures,
-    /// (c) What is predicted of each scheduler.
+    /// (c) The predictions for each scheduler.
     pub(super) predicted: [Figures; SCHEDULERS.len()],
 }
 
-/// One for each of `recorded`.
+/// The simulations of each of `recorded`.
 pub(super) fn all(plan: &Plan, recorded: &[Recorded], setup: &Setup<'_>) -> anyhow::Result<Vec<Simulated>> {
     let one = |recorded: &Recorded| -> anyhow::Result<Simulated> {
         let machine = predict::machine(plan.disk, recorded.cell.depth)?;

@@ -7,21 +7,21 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// Blocks that are read at once: 128 KiB, the kernel's `read_ahead_kb`.
+/// The most blocks of one read: 128 KiB, the kernel's `read_ahead_kb`.
 const READ_BLOCKS: u64 = 32;
-/// Blocks of a file that its inode names itself.
+/// Blocks of a file that its inode addresses directly.
 const DIRECT_BLOCKS: u64 = 12;
 
 /// A step of a transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TransactionStep {
-    /// Reads; `alone` where nothing else can be asked for before it is known.
+    /// Reads blocks. `alone`: nothing else can be issued before the data are known.
     Read { extent: Extent, alone: bool },
-    /// Data into the cache.
+    /// Writes data to the page cache.
     Write(Dirty),
-    /// Metadata to be written.
+    /// Makes metadata dirty.
     Metadata { extent: Extent },
-    /// What was written of a file and is deleted need not be written any more.
+    /// A file is deleted, and its dirty blocks need not be written.
     Forget { blocks: u64 },
     /// The process computes.
     Compute(Nanos),
@@ -29,7 +29,7 @@ pub(super) enum TransactionStep {
     Done,
 }
 
-/// Blocks of a file that are to be written.
+/// Dirty blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dirty {
     file: usize,
@@ -42,13 +42,14 @@ struct File {
     bytes: u64,
     extents: Vec<Extent>,
     directory: u64,
-    /// Blocks in the cache that are not being written yet.
+    /// Blocks in the cache whose write has not begun.
     dirty: u64,
     /// How often the slot has been used.
     generation: u32,
 }
 
-/// The files of one instance. Its random choices are its own, so that they are the same however fast it is served.
+/// The files of one instance. It has its own random generator, so that its choices do not depend on how fast it is
+/// served.
 #[derive(Clone, Debug)]
 pub(super) struct Pool {
     random: Pcg64Mcg,
@@ -56,7 +57,7 @@ pub(super) struct Pool {
     first: u64,
     blocks: u64,
     files: Vec<File>,
-    /// The slots in use, and those that are not.
+    /// The slots in use, and the free ones.
     live: Vec<usize>,
     unused: Vec<usize>,
     min_bytes: u64,
@@ -67,7 +68,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// A pool in the `blocks` from `first` on, aged; `None` where it does not fit.
+    /// An aged pool in the `blocks` from `first` on; `None` if the files do not fit.
     pub(super) fn new(spec: &PostmarkSpec, first: u64, blocks: u64, seed: u64) -> Option<Self> {
         let mut pool = Self {
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -95,8 +96,8 @@ impl Pool {
         Some(pool)
     }
 
-    /// The steps of the next transaction, appended to `out`. Where the space is used up, what would be written is left
-    /// out, as Postmark goes on after an error.
+    /// Appends the steps of the next transaction to `out`. If there is no space left, writes are left out, as Postmark
+    /// continues after an error.
     pub(super) fn transaction(&mut self, out: &mut VecDeque<TransactionStep>) {
         if self.live.is_empty() || self.random.random_bool(0.5) {
             if let Some(file) = self.create() {
@@ -116,7 +117,7 @@ impl Pool {
         out.push_back(TransactionStep::Done);
     }
 
-    /// Whether `dirty` is still to be written: the flusher takes it now.
+    /// Whether `dirty` still has to be written. If so, the flusher writes it now.
     pub(super) fn take(&mut self, dirty: &Dirty) -> bool {
         let file = &mut self.files[dirty.file];
         let valid = file.generation == dirty.generation;
@@ -157,7 +158,7 @@ impl Pool {
         let more = self.random.random_range(1..=self.max_bytes - bytes);
         let end = last.first + last.blocks;
         let blocks = (bytes + more).div_ceil(BLOCK_BYTES) - bytes.div_ceil(BLOCK_BYTES);
-        // The last block is only partly replaced.
+        // Only a part of the last block is replaced.
         let rest = Extent { first: end - 1, blocks: 1 };
         if bytes % BLOCK_BYTES != 0 && self.files[slot].dirty == 0 {
             out.push_back(TransactionStep::Read { extent: rest, alone: true });
@@ -176,7 +177,7 @@ impl Pool {
         self.wrote(slot, from, out);
     }
 
-    /// The extents of a file from number `from` on are in the cache.
+    /// The file's extents from index `from` on were written to the cache.
     fn wrote(&mut self, slot: usize, from: usize, out: &mut VecDeque<TransactionStep>) {
         let file = &mut self.files[slot];
         let mut written = 0;
@@ -191,7 +192,7 @@ impl Pool {
     fn read(&mut self, slot: usize, out: &mut VecDeque<TransactionStep>) {
         let file = &self.files[slot];
         let blocks: u64 = file.extents.iter().map(|e| e.blocks).sum();
-        // What has just been written is in the cache.
+        // Data that were just written are in the cache.
         if file.dirty == 0 {
             let mut done = 0;
             for extent in &file.extents {
@@ -216,7 +217,7 @@ impl Pool {
         out.push_back(TransactionStep::Compute(self.compute(blocks)));
     }
 
-    /// Inode and directory have changed: 8 KiB of inodes, or an inode's block and a directory's.
+    /// The inode and the directory have changed: 8 KiB of inodes, or an inode's block and a directory's.
     fn metadata(&self, slot: usize, out: &mut VecDeque<TransactionStep>) {
         let home = self.home(self.files[slot].directory);
         let inode = home + slot as u64 % 64;
@@ -232,7 +233,7 @@ impl Pool {
         }
     }
 
-    /// Where a directory's files are put.
+    /// The first block of a directory's part of the disk.
     fn home(&self, directory: u64) -> u64 {
         self.first + directory * (self.blocks / (self.directories + 1))
     }
@@ -290,7 +291,7 @@ mod tests {
             writes += usize::from(steps.iter().any(|s| matches!(s, TransactionStep::Write(_))));
             steps.clear();
         }
-        // Half create, half append: three quarters write. Half read, but nothing of what is still in the cache.
+        // Half create and half append, so three quarters write. Half read, but not what is still in the cache.
         assert!((260..=340).contains(&writes), "{writes}");
         assert!((100..=300).contains(&reads), "{reads}");
     }

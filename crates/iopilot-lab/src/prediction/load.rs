@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-/// What a load needs on the file system before it runs.
+/// The files that a load needs before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Needs {
     /// A tree of small files in `tree`, and a copy of it in `other`.
@@ -15,12 +15,12 @@ pub(super) enum Needs {
     Nothing,
 }
 
-/// A load: a command of the shell, in the folder where the file system is mounted.
+/// A load: a shell command, run in the folder where the file system is mounted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordedLoad {
     pub(super) name: &'static str,
     pub(super) needs: Needs,
-    /// A program that is not on every machine.
+    /// A program that the load needs and that not every machine has.
     program: &'static str,
     pub(super) script: &'static str,
 }
@@ -30,7 +30,7 @@ const fn load(name: &'static str, needs: Needs, program: &'static str, script: &
 }
 
 impl RecordedLoad {
-    /// Whether this machine has its program.
+    /// Whether this machine has the program.
     pub(super) fn can_run(&self) -> bool {
         let asked = Command::new("sh")
             .args(["-c", "command -v \"$0\"", self.program])
@@ -47,7 +47,7 @@ const SQLITE: &str = "{ echo 'create table t(a integer primary key, b text);'; \
     for i in $(seq 60); do echo \"insert into t values($i, hex(randomblob(200)));\"; done; } | sqlite3 base.db";
 const SQLITE_LOAD: RecordedLoad = load("sqlite", Needs::Nothing, "sqlite3", SQLITE);
 
-/// For a short form.
+/// The loads of a quick run.
 pub(super) const QUICK: &[RecordedLoad] = &[
     load("grep", Needs::Trees, "grep", "grep -rqs no-such-word tree; true"),
     load("two-cats", Needs::Large, "cat", "cat large0 > /dev/null & cat large1 > /dev/null; wait"),

@@ -1,25 +1,25 @@
-//! [`Number`]: a gain that the thesis names.
+//! [`Number`]: a gain that the thesis states.
 
 use super::results::{PlanCell, Results};
 use super::run::BenchmarkMix;
 use crate::Claim;
 use crate::gf::GfBenchmark;
 
-/// Percentage points that a gain may be off.
+/// How much a gain may differ, in percentage points.
 const NEAR: f64 = 10.0;
 
-/// For how many processes a number is.
+/// The number of processes that a gain is stated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessCount {
-    /// So many.
+    /// This number.
     Processes(u32),
-    /// "Up to": the best of all.
+    /// "Up to": the best of all numbers.
     Best,
-    /// The worst of all.
+    /// The worst of all numbers.
     Worst,
 }
 
-/// What it is a gain of.
+/// The quantity that is gained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Time,
@@ -27,7 +27,7 @@ enum Of {
     TimeInARow(GfBenchmark),
 }
 
-/// By how many percent REDCAP shortens a load.
+/// How much REDCAP shortens a load, in percent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     source: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// A gain of application time, read at `source`.
+    /// A gain of application time, from section `source`.
     pub(crate) const fn new(
         source: &'static str,
         load: BenchmarkMix,
@@ -50,7 +50,7 @@ impl Number {
         Self { source, load, place, at, gain, of: Of::Time }
     }
 
-    /// The same of a benchmark alone.
+    /// The gain of a benchmark alone.
     pub(crate) const fn alone(
         source: &'static str,
         benchmark: GfBenchmark,
@@ -61,7 +61,7 @@ impl Number {
         Self::new(source, BenchmarkMix::Alone(benchmark), place, at, gain)
     }
 
-    /// The same of a benchmark in a row.
+    /// The gain of a benchmark in a row.
     pub(crate) const fn in_a_row(
         source: &'static str,
         benchmark: GfBenchmark,
@@ -72,22 +72,22 @@ impl Number {
         Self { of: Of::TimeInARow(benchmark), ..Self::new(source, BenchmarkMix::InARow, place, at, gain) }
     }
 
-    /// The same as a gain of I/O time.
+    /// The same number as a gain of I/O time.
     pub(crate) const fn io(self) -> Self {
         Self { of: Of::IoTime, ..self }
     }
 
-    /// Where it is from: a disk and a scheduler.
+    /// The disk and the scheduler.
     pub(crate) const fn place(&self) -> PlanCell {
         self.place
     }
 
-    /// What it is a gain of.
+    /// The load.
     pub(crate) const fn load(&self) -> BenchmarkMix {
         self.load
     }
 
-    /// Ours beside it. `None` where that was not run.
+    /// The claim that our gain is near. `None` if that case was not run.
     pub(crate) fn claim(&self, results: &Results, because: &str) -> Option<Claim> {
         let &Self { source, load, place, at, gain, of } = self;
         let ours = |processes| match of {
@@ -117,7 +117,7 @@ impl Number {
     }
 }
 
-/// A gain in percent that has to be met within some points.
+/// A claim that a gain in percent is met within some points.
 pub(crate) fn near(source: &str, claim: impl Into<String>, expected: f64, ours: f64, because: &str) -> Claim {
     let goal = format!("within {NEAR} points");
     Claim::new(source, claim, goal, format!("{ours:.1} %"), (ours - expected).abs() <= NEAR, because)

@@ -7,7 +7,7 @@ use crate::figure::{self, FigureLine, Panel};
 /// File names begin with `name`.
 pub(crate) fn of(results: &Results, name: &str) -> Vec<(String, String)> {
     let picture = |(disk, &(nick, model)): (usize, &(&str, &str))| {
-        let title = format!("REDCAP of 64 MiB with a virtual disk, {model}: seconds over processes");
+        let title = format!("REDCAP of 64 MiB with a reference disk, {model}: seconds over processes");
         (format!("{name}-{nick}.svg"), figure::draw(&title, &panels(results, disk), 3))
     };
     results.plan.disks.iter().enumerate().map(picture).collect()

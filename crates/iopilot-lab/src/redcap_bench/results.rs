@@ -5,24 +5,25 @@ use crate::Setup;
 use crate::gf::GfBenchmark;
 use rayon::prelude::*;
 
-/// A disk and a scheduler, by their places in a [`BenchPlan`].
+/// A disk and a scheduler, by their indices in a [`BenchPlan`].
 pub(crate) type PlanCell = (usize, usize);
 
-/// What is run.
+/// The cases that are run.
 #[derive(Clone, Copy)]
 pub(crate) struct BenchPlan {
-    /// Their names in the tables, and in the catalogue.
+    /// The disks' names in the tables, and in the catalogue.
     pub(crate) disks: &'static [(&'static str, &'static str)],
-    /// Their names in the tables, and as they are written on a command line.
+    /// The schedulers' names in the tables, and on a command line.
     pub(crate) schedulers: &'static [(&'static str, &'static str)],
     pub(crate) loads: &'static [BenchmarkMix],
-    /// Processes of each benchmark, alone and in a row.
+    /// The numbers of processes of each benchmark, alone and in a row.
     pub(crate) processes: &'static [u32],
-    /// Processes of each benchmark, all at once.
+    /// The numbers of processes of each benchmark, all at once.
     pub(crate) at_once: &'static [u32],
-    /// As many whole files as are read of each benchmark: with more processes each reads a part of its own.
+    /// The amount that each benchmark reads, in whole files. More processes than that each read a part of their own
+    /// file.
     pub(crate) files: fn(BenchmarkMix) -> f64,
-    /// The algorithms of the cache; `vd` is among them.
+    /// The algorithms of the cache, including `vd`.
     pub(crate) algorithms: fn(PlanCell, BenchmarkMix) -> &'static [&'static str],
 }
 
@@ -33,12 +34,12 @@ impl BenchPlan {
         (0..self.disks.len()).flat_map(move |disk| (0..schedulers).map(move |scheduler| (disk, scheduler)))
     }
 
-    /// How many processes each benchmark of a load is run by.
+    /// The numbers of processes of each benchmark in a load.
     pub(crate) fn counts(&self, load: BenchmarkMix) -> &'static [u32] {
         if load == BenchmarkMix::AtOnce { self.at_once } else { self.processes }
     }
 
-    /// A place in a few words.
+    /// A disk and a scheduler as text.
     pub(crate) fn name(&self, place: PlanCell) -> String {
         format!("{}, {}", self.disks[place.0].0, self.schedulers[place.1].0)
     }
@@ -57,13 +58,13 @@ impl BenchPlan {
                 }
             }
         }
-        // The longest first, so that no thread is left with one of them at the end.
+        // The longest cases run first, so that no thread has one of them at the end.
         cases.sort_by_key(|(_, case)| std::cmp::Reverse(work(case)));
         cases
     }
 }
 
-/// About how long a run takes, for their order.
+/// An estimate of how long a case takes, for their order.
 fn work(case: &Case) -> u32 {
     let units = (32.0 * case.share * f64::from(case.processes)) as u32;
     match case.load {
@@ -74,7 +75,7 @@ fn work(case: &Case) -> u32 {
     }
 }
 
-/// One run, and what came out of it.
+/// A case and its result.
 struct Run {
     place: PlanCell,
     case: Case,
@@ -98,7 +99,7 @@ impl Results {
         Ok(Self { plan, runs })
     }
 
-    /// What was measured with an algorithm, or without a cache.
+    /// The result with an algorithm, or without a cache.
     pub(crate) fn find(
         &self,
         place: PlanCell,
@@ -112,12 +113,12 @@ impl Results {
         self.runs.iter().find(is).map(|run| &run.measured)
     }
 
-    /// By how many percent `vd` shortens a run; in a row, its first benchmark.
+    /// How much `vd` shortens a case, in percent; in a row, its first benchmark.
     pub(crate) fn gain(&self, place: PlanCell, load: BenchmarkMix, processes: u32) -> Option<f64> {
         self.gain_of(place, load, processes, 0)
     }
 
-    /// By how many percent `vd` shortens a benchmark in a row.
+    /// How much `vd` shortens a benchmark in a row, in percent.
     pub(crate) fn gain_in_a_row(&self, place: PlanCell, benchmark: GfBenchmark, processes: u32) -> Option<f64> {
         let number = GfBenchmark::ALL.iter().position(|b| *b == benchmark)?;
         self.gain_of(place, BenchmarkMix::InARow, processes, number)
@@ -128,14 +129,14 @@ impl Results {
         Some(percent(seconds(Some("vd"))?, seconds(None)?))
     }
 
-    /// By how many percent `vd` shortens the disk's time.
+    /// How much `vd` shortens the disk's time, in percent.
     pub(crate) fn io_gain(&self, place: PlanCell, load: BenchmarkMix, processes: u32) -> Option<f64> {
         let seconds = |algorithm| self.find(place, load, processes, algorithm).map(|measured| measured.io_seconds);
         Some(percent(seconds(Some("vd"))?, seconds(None)?))
     }
 }
 
-/// By how many percent `with` is less than `without`.
+/// How much less `with` is than `without`, in percent.
 pub(crate) fn percent(with: f64, without: f64) -> f64 {
     100.0 * (1.0 - with / without)
 }

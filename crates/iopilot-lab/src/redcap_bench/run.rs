@@ -1,4 +1,4 @@
-//! One run: a load on a disk, with a cache or without.
+//! One case: a load on a disk, with or without a cache.
 
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, BenchmarksAtOnce, GfBenchmark};
@@ -19,7 +19,7 @@ const COPY_US_PER_KIB: f64 = 0.5;
 /// Samples of each cell (GF 3.5.2).
 const SAMPLES: u32 = 64;
 
-/// A disk, and the tables that were trained on it off line.
+/// A disk, and its tables, trained off line.
 pub(crate) struct TestDisk {
     device: AnyDevice,
     tables: Arc<TimeTables>,
@@ -27,7 +27,8 @@ pub(crate) struct TestDisk {
 }
 
 impl TestDisk {
-    /// The one of the catalogue called `name`. It is trained with reads: the benchmarks write nothing.
+    /// The disk of the catalogue called `name`. Its tables are trained with reads only, because the benchmarks write
+    /// nothing.
     pub(crate) fn new(name: &str, setup: &Setup<'_>) -> anyhow::Result<Self> {
         let spec = Catalogue::get(name)?;
         let device = spec.build()?;
@@ -39,10 +40,10 @@ impl TestDisk {
     }
 }
 
-/// What is run.
+/// The benchmarks of a case, and how they run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BenchmarkMix {
-    /// One benchmark. `find` starts processes, unless it is told to read itself.
+    /// One benchmark. `find` starts a process for each file.
     Alone(GfBenchmark),
     /// `find` and `cat` are one program (GF 3.6.4).
     OneProgram,
@@ -63,7 +64,7 @@ impl fmt::Display for BenchmarkMix {
     }
 }
 
-/// One run.
+/// The conditions of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Case {
     pub(crate) load: BenchmarkMix,
@@ -76,19 +77,19 @@ pub(crate) struct Case {
     pub(crate) algorithm: Option<&'static str>,
 }
 
-/// What came out of one run.
+/// The result of a case.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CaseResult {
-    /// How long it took; in a row, each benchmark.
+    /// Its time; in a row, that of each benchmark.
     pub(crate) seconds: Vec<f64>,
-    /// Sum of the disk's times.
+    /// The sum of the disk's service times.
     pub(crate) io_seconds: f64,
-    /// The share of the reads that came while the cache was in use, in percent.
+    /// The share of reads that came while the cache was active, in percent.
     pub(crate) active_percent: f64,
-    /// Of the reads that the cache handled, one for each segment, the share that hit.
+    /// The share of hits among the reads that the cache handled, counted once for each segment.
     pub(crate) hit_percent: f64,
     pub(crate) changes: u64,
-    /// The read at which the cache was first turned off; 0 where it was not.
+    /// The read at which the cache was first turned off; 0 if it never was.
     pub(crate) off_at: u64,
 }
 
@@ -149,7 +150,7 @@ fn served<S: Source>(source: S, disk: &TestDisk, case: &Case, setup: &Setup<'_>)
     let config = RunConfig {
         redcap: case.algorithm.map(cache).transpose()?,
         tables: Some(disk.tables.clone()),
-        // The tables tell how long one request takes, not how several overlap.
+        // The tables hold the time of one request alone, not of overlapping ones.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         host: CpuOverheads::default(),
         rotational: disk.rotational,

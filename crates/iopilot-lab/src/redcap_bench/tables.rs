@@ -1,4 +1,4 @@
-//! The tables that both experiments have.
+//! The tables that several experiments share.
 
 use super::results::{BenchPlan, PlanCell, Results, percent};
 use super::run::{BenchmarkMix, CaseResult};
@@ -10,7 +10,7 @@ pub(crate) fn place_cells(plan: &BenchPlan, place: PlanCell) -> Vec<Cell> {
     vec![plan.disks[place.0].0.into(), plan.schedulers[place.1].0.into()]
 }
 
-/// For the columns `active_percent`, `hit_percent`, `changes`.
+/// The columns `active_percent`, `hit_percent`, `changes`.
 pub(crate) fn cache_cells(measured: &CaseResult) -> [Cell; 3] {
     [measured.active_percent.into(), measured.hit_percent.into(), measured.changes.into()]
 }

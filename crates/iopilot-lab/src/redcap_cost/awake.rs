@@ -4,14 +4,14 @@ use anyhow::Context as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
 
-/// Loops that run where nobody else wants a CPU (`SCHED_IDLE`), one for each. They end when it is dropped.
+/// A busy loop for each CPU, of the lowest priority (`SCHED_IDLE`). The loops end when this is dropped.
 pub(super) struct Awake(Vec<Child>);
 
 impl Awake {
-    /// Starts them.
+    /// Starts the loops.
     ///
     /// # Errors
-    /// Without `chrt` of util-linux.
+    /// If `chrt` of util-linux is missing.
     pub(super) fn keep() -> anyhow::Result<Self> {
         let mut awake = Self(Vec::new());
         for _ in 0..available_parallelism().context("counting CPUs")?.get() {

@@ -5,11 +5,11 @@ use crate::{Claim, Outcome, ResultTable};
 
 /// Student's t for 95 % on both sides, by degrees of freedom from 1.
 const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-/// How much slower than the same server without the cache a load may be, in percent.
+/// How much slower a load may be than on the same server without the cache, in percent.
 const BESIDE_OFF: f64 = 1.0;
-/// The same, beside the bare disk.
+/// How much slower a load may be than on the bare disk, in percent.
 const BESIDE_BARE: f64 = 3.0;
-/// By how much eight processes with trees are to be faster, in percent.
+/// How much faster eight processes with trees must be, in percent.
 const EIGHT: f64 = 50.0;
 
 /// A mean, and half of its 95 % interval.
@@ -20,7 +20,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Of no values there is none.
+    /// `None` if there are no values.
     fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -36,7 +36,7 @@ impl Mean {
     }
 }
 
-/// What a load took in each way, in seconds, where it did not fail; the first way is the bare disk.
+/// The time of a load in each way, in seconds, if it did not fail. The first way is the bare disk.
 pub(super) struct LoadTimes {
     pub(super) disk: &'static str,
     pub(super) load: &'static str,
@@ -49,7 +49,7 @@ impl LoadTimes {
         Self { disk: cell.disk, load: cell.load, means }
     }
 
-    /// The ways but the bare disk, over that.
+    /// The times of the other ways over that of the bare disk.
     pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<Mean>> {
         let bare = self.means.first().copied().flatten().map_or(1.0, |bare| bare.mean);
         let over = move |way: Mean| Mean { mean: way.mean / bare, half: way.half / bare };
@@ -57,7 +57,7 @@ impl LoadTimes {
     }
 }
 
-/// `left_out` are loads; `failures` say what failed in which way.
+/// `left_out` are loads. Each of `failures` names a load and the way in which it failed.
 pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: Vec<String>) -> Outcome {
     let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
     let mut columns = vec!["disk".to_owned(), "load".to_owned()];
@@ -147,7 +147,7 @@ fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
     ]
 }
 
-const WHY: &str = "the table `times` tells how long each took";
+const WHY: &str = "see the table `times`";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The picture: how long each load takes, over what it takes on the bare disk.
+//! A bar chart: the time of each load over its time on the bare disk.
 
 use super::judge::LoadTimes;
 use iopilot_render::Scale;
@@ -7,20 +7,20 @@ use iopilot_render::svg::{Frame, escape, px};
 use std::fmt::Write;
 
 const TITLE: &str = "REDCAP on a live disk: the time of each load, over that on the bare disk";
-/// Of a panel; there is one for each disk, with a group of bars for each load.
+/// The size of a panel. There is one for each disk, with a group of bars for each load.
 const PANEL: (f64, f64) = (1080.0, 230.0);
 const HEAD: f64 = 30.0;
-/// Of the legend: what an entry takes, and the distance of its lines.
+/// The width of a legend entry, and the distance of the legend's lines.
 const ENTRY: (f64, f64) = (190.0, 16.0);
-/// Of a group, what the bars take.
+/// The share of a group's width that its bars take.
 const SHARE: f64 = 0.8;
-/// Eight that most eyes tell apart.
+/// Eight colours that most eyes tell apart.
 const COLOURS: [&str; 8] = ["#b0b6be", "#e69f00", "#56b4e9", "#cc79a7", "#8c5aa8", "#6b7280", "#009e73", "#d55e00"];
 const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#808892}.name{font-size:14px;fill:#5d6570}\
     .tick{text-anchor:middle}.y{text-anchor:end}.grid,.axis{stroke:#80889240;fill:none}\
     .bare{stroke:#808892;stroke-dasharray:5 3;fill:none}.half{stroke:#5d6570;fill:none}";
 
-/// The file's name and content. `ways` are those of each row's means; the first is the bare disk.
+/// The file's name and content. `ways` are the ways of each row's means; the first is the bare disk.
 pub(super) fn of(ways: &[String], rows: &[LoadTimes]) -> (String, String) {
     ("redcap-live.svg".to_owned(), draw(ways, rows))
 }
@@ -41,7 +41,7 @@ fn draw(ways: &[String], rows: &[LoadTimes]) -> String {
         let _ = write!(out, "<rect fill=\"{colour}\" x=\"{x}\" y=\"{}\" width=\"12\" height=\"10\"/>", px(y - 9.0));
         let _ = write!(out, "<text x=\"{}\" y=\"{}\">{name}</text>", px(x + 17.0), px(y));
     }
-    // One scale for all, so that disks can be compared.
+    // All disks have one scale, so that they can be compared.
     let highest =
         rows.iter().flat_map(LoadTimes::over_bare).flatten().map(|bar| bar.mean + bar.half).fold(1.0, f64::max);
     for (i, rows) in panels.into_iter().enumerate() {
@@ -51,7 +51,7 @@ fn draw(ways: &[String], rows: &[LoadTimes]) -> String {
     out + "</svg>\n"
 }
 
-/// The last three are REDCAP, whatever else is shown.
+/// The last three are REDCAP, whatever ways are left out.
 fn colour(bar: usize, shown: usize) -> &'static str {
     let from_end = shown - bar;
     if from_end <= 3 { COLOURS[COLOURS.len() - from_end] } else { COLOURS[bar % (COLOURS.len() - 3)] }
@@ -69,7 +69,7 @@ fn inside(shown: usize, rows: &[LoadTimes], highest: f64) -> String {
     out += &frame.y_axis(&y, 4, tick);
     for (n, row) in rows.iter().enumerate() {
         let begin = left + group * n as f64;
-        // What failed has no bar.
+        // A way that failed has no bar.
         let bars = row.over_bare().enumerate().filter_map(|(i, bar)| Some((i, bar?)));
         for (i, bar) in bars {
             let (x, top) = (begin + group * (1.0 - SHARE) / 2.0 + wide * i as f64, y.at(bar.mean));

@@ -1,4 +1,4 @@
-//! [`Stage`]: a virtual disk with a file system that is read only.
+//! [`Stage`]: a virtual disk with a read-only file system.
 
 use super::load::ShellLoad;
 use super::memory_limit::MemoryLimit;
@@ -19,19 +19,19 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the disk.
 const SIZE: u64 = 1 << 30;
-/// Trees, their directories, and the files in each.
+/// The number of trees, the directories in each, and the files in each directory.
 const TREES: u32 = 32;
 const DIRECTORIES: f64 = 20.0;
 const FILES: u32 = 8;
-/// Large files, and bytes of each.
+/// The number of large files, and the bytes of each.
 const LARGE: u32 = 4;
 const LARGE_BYTES: f64 = 24e6;
 /// Bytes of the file that is read at random.
 const DATA_BYTES: f64 = 300e6;
-/// Files to compile, and the headers that each includes.
+/// The number of files to compile, and of the headers that each includes.
 const SOURCES: u32 = 40;
 const HEADERS: u32 = 30;
-/// Before a run, so long nothing else uses the disk.
+/// How long a run waits until no other process uses the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A virtual disk with a file system.
@@ -42,7 +42,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Makes them, with all that loads need.
+    /// Makes the disk and the file system with all files that loads need.
     pub(super) fn set(part: &Part, share: f64, seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
         let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
@@ -56,10 +56,10 @@ impl Stage {
         Ok(Self { disk, model: part.disk, mount_point })
     }
 
-    /// Runs `load` with cold caches, in as much memory as `way` gives it where that is `limited`; how long it takes, in seconds.
+    /// Runs `load` with cold caches. With `limited`, its memory is that of `way`. Returns its time in seconds.
     ///
     /// # Errors
-    /// Where a signal has come, something cannot be set up, or the load fails.
+    /// If a signal was caught, something cannot be set up, or the load fails.
     pub(super) fn run(&self, load: &ShellLoad, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
         if let Some(signal) = signals.caught() {
             bail!("ended by signal {signal}");
@@ -76,7 +76,7 @@ impl Stage {
         };
         let over = cache.as_ref().map(|cache| &*cache.device).or(rival.as_ref().map(|rival| &*rival.device));
         let device = over.unwrap_or(self.disk.device());
-        // Nothing was written, so that the journal has nothing to say.
+        // The file system is not written, so its journal need not be replayed.
         let mounted = mount(device, &self.mount_point, "ro,noatime,norecovery")
             .or_else(|_| mount(device, &self.mount_point, "ro,noatime"))?;
         self.reset()?;
@@ -94,7 +94,7 @@ impl Stage {
         Ok(seconds)
     }
 
-    /// Puts the disk's model back as it was at the beginning, once the disk is idle.
+    /// Resets the disk's model to its initial state, when the disk is idle.
     fn reset(&self) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
@@ -156,9 +156,9 @@ impl Stage {
     }
 }
 
-/// Makes what loads need; what is in most files does not matter.
+/// Makes the files that loads need. The contents of most do not matter.
 fn fill(folder: &Path, share: f64, seed: u64) -> io::Result<()> {
-    // All at once, so that the file system places them as it does for many writers.
+    // All trees at once, so that the file system places them as for many writers.
     thread::scope(|scope| {
         let trees: Vec<_> = (0..TREES)
             .map(|tree| {

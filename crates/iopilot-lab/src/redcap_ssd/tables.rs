@@ -47,7 +47,8 @@ fn at_once(results: &Results) -> ResultTable {
     table
 }
 
-/// Ours beside a row of the source, for the processes that were run: those, application seconds and I/O seconds of both.
+/// Our results beside a row of the source: for each number of processes that was run, application seconds and I/O
+/// seconds of both.
 pub(super) fn beside(results: &Results, row: &TableRow) -> Vec<(u32, [f64; 4])> {
     let place = (SSD_160, row.scheduler);
     let cell = |(i, &processes): (usize, &u32)| {

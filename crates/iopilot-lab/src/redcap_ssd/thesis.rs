@@ -36,7 +36,7 @@ pub(super) const ALONE: [Number; 28] = [
     Number::alone("Fig. 3.26", Ior, (SSD_160, NOOP), ProcessCount::Worst, 0.0).io(),
 ];
 
-/// In a row, the best of both disks and schedulers.
+/// In a row, the best over both disks and schedulers.
 pub(super) const ROW: [(GfBenchmark, f64); 3] = [(Tac, 80.0), (Strided8, 71.0), (KernelRead, 28.0)];
 
 /// All at the same time.

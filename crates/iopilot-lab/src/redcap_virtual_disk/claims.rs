@@ -1,4 +1,4 @@
-//! What GF 3.5.2 says, and ours beside it.
+//! The claims of GF 3.5.2.
 
 use super::thesis::{ACTIVE, ALONE, ROW, ROW_PAGE_CACHE, TABLE_3_4, TABLE_3_4_PROCESSES};
 use super::{AS, CFQ, CLEAN};
@@ -6,7 +6,7 @@ use crate::Claim;
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided8, Strided512, Tac};
 use crate::redcap_bench::{BenchmarkMix, Number, Results, near, percent};
 
-const LAYOUT: &str = "the files lie otherwise, and the model of the drive takes other times";
+const LAYOUT: &str = "the files are placed differently, and the model of the drive takes other times";
 
 pub(super) fn of(results: &Results) -> Vec<Claim> {
     let mut claims: Vec<Claim> = ALONE.iter().filter_map(|number| number.claim(results, cause(number))).collect();
@@ -20,14 +20,14 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
     claims
 }
 
-/// What is known of why a benchmark alone comes out otherwise.
+/// The known reasons why a benchmark alone comes out differently.
 fn cause(number: &Number) -> &'static str {
     match number.load() {
         BenchmarkMix::Alone(Tac) => {
-            "a segment read backwards takes the model of the drive 7 ms, and the thesis' 3.5 ms"
+            "the model of the drive takes 7 ms for a segment read backwards, and the thesis' drive 3.5 ms"
         }
         BenchmarkMix::Alone(Ior) if number.place().1 == AS => {
-            "the device is not left plugged here while a half of a read is copied"
+            "the device does not stay plugged here while a half of a read is copied"
         }
         _ => LAYOUT,
     }
@@ -45,7 +45,7 @@ fn hits(results: &Results) -> Vec<Claim> {
     [(Tac, 93.75, "15 of 16"), (Strided8, 90.0, "nearly 9 of 10")].into_iter().filter_map(of).collect()
 }
 
-/// For how many of its reads the cache was on, in all runs of a benchmark alone.
+/// For each run of a benchmark alone, the share of reads for which the cache was on.
 fn active(results: &Results, benchmark: GfBenchmark) -> impl Iterator<Item = f64> {
     results.plan.places().flat_map(move |place| {
         let of =
@@ -59,12 +59,12 @@ fn state(results: &Results) -> Vec<Claim> {
     for benchmark in [Tac, Strided8, KernelRead] {
         let least = active(results, benchmark).fold(f64::INFINITY, f64::min);
         let claim = format!("{benchmark}: the cache stays on, for any disk, scheduler and number of processes");
-        let because = "the virtual disk took less for the same reads, for some number of processes";
+        let because = "the reference disk took less for the same reads, for some number of processes";
         claims.push(Claim::new("3.5.2", claim, "95 % of the reads", format!("{least:.1} %"), least >= 95.0, because));
     }
     let most = active(results, Strided512).fold(0.0, f64::max);
     let claim = "512k-SR: the cache is off almost all the time";
-    let because = "a segment takes little longer than a block, and the tables are off by as much";
+    let because = "a segment takes little longer than a block, and the tables err by as much";
     claims.push(Claim::new("3.5.2", claim, "on for 20 % at most", format!("{most:.1} %"), most <= 20.0, because));
     claims
 }
@@ -102,14 +102,14 @@ fn at_once(results: &Results) -> Vec<Claim> {
     }
     let least = all.into_iter().fold(f64::INFINITY, f64::min);
     let because = "the cache stayed on while it did not pay";
-    let claim = "at once, REDCAP is always the faster one";
+    let claim = "at once, REDCAP is always faster";
     claims.push(Claim::new("Fig. 3.21", claim, "gains at least 0 %", format!("{least:.1} %"), least >= 0.0, because));
     for (place, expected) in ACTIVE {
         let of = |&p: &u32| Some(results.find(place, BenchmarkMix::AtOnce, p, Some("vd"))?.active_percent);
         let active: Vec<f64> = results.plan.at_once.iter().filter_map(of).collect();
         let mean = active.iter().sum::<f64>() / active.len().max(1) as f64;
         let claim = format!("at once, {}: on for {expected} % of the reads", results.plan.name(place));
-        claims.push(near("3.5.2", claim, expected, mean, "the virtual disk found otherwise"));
+        claims.push(near("3.5.2", claim, expected, mean, "the reference disk decided differently"));
     }
     claims
 }

@@ -50,7 +50,7 @@ fn at_once(results: &Results) -> ResultTable {
     table
 }
 
-/// Equation 3.3 as it is printed, which counts prefetched blocks as served, beside the comparison of the same blocks.
+/// Equation 3.3 as printed, which counts prefetched blocks as served, beside the comparison of the same blocks.
 fn as_printed(results: &Results) -> ResultTable {
     let columns = ["benchmark", "processes", "algorithm", "seconds", "gain_percent", "active_percent"];
     let title = "Equation 3.3 as printed (the clean disk, CFQ)";

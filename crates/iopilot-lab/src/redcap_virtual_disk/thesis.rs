@@ -42,10 +42,10 @@ pub(super) const ALONE: [Number; 30] = [
     Number::alone("Fig. 3.14", Ior, (AGED, AS), P32, 3.4).io(),
 ];
 
-/// In a row, the best of both disks and schedulers.
+/// In a row, the best over both disks and schedulers.
 pub(super) const ROW: [(GfBenchmark, f64); 3] = [(Tac, 32.7), (Strided8, 42.2), (KernelRead, 76.6)];
 
-/// In a row, what the page cache did.
+/// In a row, gains that the thesis attributes to the page cache.
 pub(super) const ROW_PAGE_CACHE: [Number; 6] = [
     Number::in_a_row("Fig. 3.15", Strided512, (CLEAN, CFQ), P1, 50.0),
     Number::in_a_row("Fig. 3.15", Strided8, (CLEAN, CFQ), P1, 5.0),
@@ -62,7 +62,7 @@ pub(super) const TABLE_3_4: [(PlanCell, [(f64, f64); 3]); 4] = [
     ((AGED, CFQ), [(1501.36, 6993.03), (5602.43, 16948.33), (12689.72, 28137.86)]),
     ((AGED, AS), [(879.05, 971.72), (4523.09, 5421.19), (8000.82, 9417.00)]),
 ];
-/// The processes of its columns.
+/// The numbers of processes of its columns.
 pub(super) const TABLE_3_4_PROCESSES: [u32; 3] = [1, 2, 4];
 /// The share of reads for which the cache was on, on the clean disk, in percent.
 pub(super) const ACTIVE: [(PlanCell, f64); 2] = [((CLEAN, CFQ), 92.0), ((CLEAN, AS), 91.0)];

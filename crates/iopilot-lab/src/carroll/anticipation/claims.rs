@@ -37,7 +37,7 @@ fn readers(r: &Results, &Row(shape, think_us, readers): &Row) -> Claim {
         format!("{readers} (within a factor of 2)"),
         ours.to_string(),
         ours.is_about(readers),
-        "of what it depends on, the controller's read-ahead is not modelled and not known",
+        "it depends on the controller's read-ahead, which is not modelled and not known",
     )
 }
 
@@ -52,7 +52,7 @@ fn think(r: &Results, &Row(shape, think_us, _): &Row) -> Claim {
         format!("{} µs", think_time(ours)),
         near,
         format!(
-            "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which his may have been, it is {} µs",
+            "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which Carroll's may have been, it is {} µs",
             think_time(r.window(shape, Test::OneTick).think_us)
         ),
     )
@@ -68,7 +68,7 @@ fn fewer_with_more_disks(r: &Results) -> Claim {
         "the largest think time never rises with the disks",
         format!("disks and µs: {}", each.join(", ")),
         falls,
-        "think times are few",
+        "few think times were run",
     )
 }
 
@@ -110,7 +110,7 @@ fn hardly_on_eight_disks(r: &Results) -> Claim {
     )
 }
 
-/// The ratios with over without for think times in `thinks` and loads in `loads`.
+/// The bandwidth with anticipation over that without, for think times in `thinks` and loads from `from_load` on.
 fn ratios(r: &Results, s: &DiskConfiguration, thinks: &[u32], from_load: u32) -> Vec<f64> {
     let of = |&t: &u32| r.gains(s, t, Test::With).into_iter().filter(|g| g.0 >= from_load).map(|g| g.1);
     thinks.iter().flat_map(of).collect()
@@ -213,7 +213,8 @@ fn depth_matters_above_32(r: &Results) -> Claim {
     )
 }
 
-/// Deep over shallow, both with anticipation, where the gain over none is as `inside` says.
+/// Bandwidth of the deep queue over the shallow one, both with anticipation, where `inside` holds for the think time's
+/// gain over no anticipation.
 fn deep_with(r: &Results, inside: impl Fn(u32, f64) -> bool) -> Vec<f64> {
     let mut all = Vec::new();
     for s in shapes() {
@@ -257,7 +258,7 @@ fn shallow_is_better_outside(r: &Results) -> Claim {
         if ratios.is_empty() {
             "only up to 32 readers were run"
         } else {
-            "the disks here sort what they are given, and gain by being given more"
+            "the modelled disks sort their queues, and gain from longer ones"
         },
     )
 }
@@ -266,7 +267,7 @@ fn shallow_is_better_outside(r: &Results) -> Claim {
 mod tests {
     use super::*;
 
-    /// Anticipation gains up to the think time and the load that Table 5.2 has, and nothing else is said of it.
+    /// Results in which anticipation gains up to the think time and the load of Table 5.2.
     fn as_in_table_5_2(scale: f64) -> Results {
         let (think_us, loads) = (vec![0, 100, 500, 1000, 2000, 4000, 8000], vec![1, 4, 16, 32, 64, 128]);
         let mut cells = Vec::new();

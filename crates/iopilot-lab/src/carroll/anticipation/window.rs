@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// A gain that a graph shows.
+/// The smallest gain that is visible in a graph.
 const SHOWS: f64 = 1.05;
 
-/// Up to which load there is a gain.
+/// The highest load with a gain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Crossing {
-    /// There is none.
+    /// No load has a gain.
     None,
-    /// So many readers, between two loads that were run.
+    /// This number of readers, interpolated between two loads that were run.
     At(f64),
-    /// More than were run.
+    /// More than the largest load that was run.
     Beyond(u32),
 }
 
 impl Crossing {
-    /// Whether it is `readers`, give or take a factor of two.
+    /// Whether the crossing is at `readers`, within a factor of two.
     pub(super) fn is_about(self, readers: u32) -> bool {
         let readers = f64::from(readers);
         match self {
@@ -38,7 +38,7 @@ impl fmt::Display for Crossing {
     }
 }
 
-/// Where `gains`, in order of load, falls below one after the last load with a gain; between loads it is a straight line.
+/// The load at which `gains`, sorted by load, falls below one for the last time; linear between two loads.
 pub(super) fn crossing(gains: &[(u32, f64)]) -> Crossing {
     let Some(last) = gains.iter().rposition(|g| g.1 > 1.0) else { return Crossing::None };
     let (load, gain) = gains[last];
@@ -51,7 +51,7 @@ pub(super) fn crossing(gains: &[(u32, f64)]) -> Crossing {
     }
 }
 
-/// Of one configuration.
+/// The anticipation window of one configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AnticipationWindow {
     /// The largest think time with a gain at any load, µs.

@@ -54,7 +54,7 @@ fn extents_win(r: &Results) -> Claim {
         "everywhere more than 1 time as fast",
         format!("{low:.2} to {high:.2} times"),
         low > 1.0,
-        "the sketch of the file systems lacks what sets them apart",
+        "the sketch of the file systems leaves out what sets them apart",
     )
 }
 
@@ -67,8 +67,9 @@ fn host_prefers_blocks(r: &Results) -> Claim {
         "EXT2 ahead on the host's, XFS on the controller's",
         format!("XFS ahead by {host:+.2} and {raid:+.2}"),
         host < 0.0 && raid > 0.0,
-        "nothing waits for the journal in this load, which a controller's battery would spare it; and the modelled write \
-         cache writes stripe unit by stripe unit, the oldest first, which halves what one disk takes (docs/lab/carroll.md)",
+        "nothing waits for the journal in this load, so that a controller's battery saves no such wait; and the modelled \
+         write cache joins EXT2's small writes into long runs, so that XFS gains less at the controller; how Carroll's \
+         controller destaged is not known",
     )
 }
 
@@ -84,11 +85,11 @@ fn extents_scale(r: &Results) -> Claim {
         "XFS 20 to 50 %, EXT2 at most 10 %",
         format!("XFS {:.0} %, EXT2 {:.0} %", percent(extents), percent(blocks)),
         (1.2..=1.5).contains(&extents) && blocks <= 1.1,
-        "here the disks are the limit under both; what kept his EXT2 from using more of them is not in the sketch",
+        "here the disks are the limit under both; whatever kept Carroll's EXT2 from using more of them is not in the sketch",
     )
 }
 
-/// The scheduler's average over everything.
+/// The average of `who` over all configurations and file systems.
 fn overall(r: &Results, who: Who) -> f64 {
     mean(SYSTEMS.map(|f| r.average(f, who)))
 }
@@ -169,7 +170,7 @@ fn noop_is_never_worse(r: &Results) -> Claim {
         "at least 0.98 everywhere",
         format!("{low:.2} to {high:.2}"),
         low >= 0.98,
-        "merged writes hold up a read for longer",
+        "merged writes delay a read for longer",
     )
 }
 
@@ -181,7 +182,7 @@ fn merging_pays_on_blocks(r: &Results) -> Claim {
         "18 to 72 %",
         format!("{:.0} %", percent(gain)),
         (1.18..=1.72).contains(&gain),
-        "behind the modelled write cache the pieces are joined again, so that only the host's disk suffers, many times as \
+        "the modelled write cache joins the pieces again, so that only the host's disk suffers, many times as \
          much",
     )
 }
@@ -194,7 +195,7 @@ fn merging_does_not_on_extents(r: &Results) -> Claim {
         "within 5 %",
         format!("{:+.1} %", percent(gain)),
         (0.95..=1.05).contains(&gain),
-        "reads merge with those read ahead",
+        "reads merge with read-ahead",
     )
 }
 
@@ -206,7 +207,7 @@ fn idling_is_of_no_effect(r: &Results) -> Claim {
         "within 5 % everywhere",
         format!("{:+.1} to {:+.1} %", percent(low), percent(high)),
         low >= 0.95 && high <= 1.05,
-        "CFQ idles on a device that queues, too, for processes that do not seek, as those that read whole files",
+        "even on a device that queues, CFQ idles for processes that do not seek, such as those that read whole files",
     )
 }
 
@@ -219,7 +220,7 @@ fn sstf_is_scan(r: &Results) -> Claim {
         "on average within 3 %, everywhere within 10 %",
         format!("{:+.1} % on average, {:+.1} to {:+.1} %", percent(average), percent(low), percent(high)),
         (0.97..=1.03).contains(&average) && low >= 0.9 && high <= 1.1,
-        "the order of requests decides which writes a read finds before it",
+        "the order of requests decides which writes are ahead of a read",
     )
 }
 
@@ -268,7 +269,7 @@ fn shallowest(r: &Results) -> Claim {
         "with 1 at most 0.8 of the best on every array",
         format!("{low:.2} to {high:.2}"),
         high <= 0.8,
-        "small arrays with parity are held up by their writes, which the write cache takes at any depth",
+        "writes limit small arrays with parity, and the write cache takes those at any depth",
     )
 }
 
@@ -281,7 +282,7 @@ fn depth_8(r: &Results) -> Option<Claim> {
         "10 to 40 %",
         format!("{:.0} %", percent(gain)),
         (1.1..=1.4).contains(&gain),
-        "eight requests for two disks leave little more to choose than the write cache does",
+        "eight requests already give two disks and the write cache about as much to choose from",
     ))
 }
 
@@ -329,7 +330,7 @@ mod tests {
                 _ => 3.0,
             },
         );
-        // Averages of all configurations hide that deadline was within 10 % on each.
+        // The averages hide that deadline was within 10 % on each configuration.
         let failing = failing(&his);
         assert!(failing.iter().all(|c| c.contains("always within 10 %")), "{failing:?}");
     }

@@ -34,12 +34,12 @@ fn shortened(mut spec: PostmarkSpec) -> PostmarkSpec {
     spec
 }
 
-/// Transactions that are counted.
+/// The number of transactions that are counted.
 pub(super) fn counted(quick: bool) -> u32 {
     if quick { 120 } else { 1_500 }
 }
 
-/// Transactions a second of an instance: of each job, for each of its runs.
+/// Transactions per second of an instance, for each run of each job.
 pub(super) fn tps(jobs: &[PostmarkRuns], setup: &Setup<'_>) -> Result<Vec<Vec<f64>>, SimError> {
     jobs.par_iter()
         .map(|job| {
