@@ -6,6 +6,7 @@ mod benchmark;
 mod files;
 mod flight;
 mod judge;
+mod plan;
 mod unknown_disk;
 
 use super::virtual_disk::VirtualDisk;
@@ -16,6 +17,7 @@ use files::BenchmarkFileSystem;
 use flight::{AutopilotDaemon, Change};
 use iopilot_live::{BlockQueue, Signals};
 use iopilot_sched::SchedulerSpec;
+use plan::DadsLivePlan;
 use std::time::{Duration, Instant};
 
 pub(super) use unknown_disk::EXPERIMENT as WITHOUT_A_MODEL;
@@ -26,64 +28,6 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     title: "the autopilot on a live virtual disk, five benchmarks in a row (needs root and mkfs.ext4)",
     run,
 };
-
-/// What is measured.
-struct Plan {
-    disk: &'static str,
-    size: u64,
-    depth: u32,
-    /// The autopilot's candidates, and the schedulers that its flights start from.
-    schedulers: &'static [&'static str],
-    from: &'static [&'static str],
-    benchmarks: &'static [Benchmark],
-    load: BenchmarkLoad,
-    /// A row of other benchmarks, each of which is fastest under a different scheduler; and the schedulers its flights
-    /// start from.
-    mixed: &'static [Benchmark],
-    mixed_load: BenchmarkLoad,
-    mixed_from: &'static [&'static str],
-    /// The time between two checks of the autopilot.
-    interval: Duration,
-    /// The least number of requests of a trial.
-    trial_requests: u32,
-}
-
-impl Plan {
-    fn new(quick: bool) -> Self {
-        let full = Self {
-            disk: "hd-500-16",
-            size: 4 << 30,
-            depth: 4,
-            // With default tunables, bfq takes slow readers for interactive ones and idles for none of them, or idles
-            // for all. It is chance which (see docs/explanation/autopilot.md). With strict guarantees it idles for each
-            // queue that it serves.
-            schedulers: &["none", "mq-deadline", "kyber", "bfq", "bfq:strict_guarantees=1"],
-            from: &["none", "mq-deadline", "kyber", "bfq"],
-            benchmarks: &Benchmark::ALL,
-            load: BenchmarkLoad { processes: 8, share: 0.9 },
-            mixed: &[Benchmark::Strided8, Benchmark::Random],
-            mixed_load: BenchmarkLoad { processes: 8, share: 1.0 },
-            mixed_from: &["mq-deadline", "bfq"],
-            interval: Duration::from_secs(1),
-            trial_requests: 8000,
-        };
-        if !quick {
-            return full;
-        }
-        let benchmarks = &[Benchmark::Ior, Benchmark::Tac];
-        Self {
-            size: 1 << 30,
-            schedulers: &["none", "bfq"],
-            from: &["none", "bfq"],
-            benchmarks,
-            load: BenchmarkLoad { share: 0.1, ..full.load },
-            mixed_load: BenchmarkLoad { share: 0.1, ..full.mixed_load },
-            mixed_from: &["bfq"],
-            interval: Duration::from_millis(500),
-            ..full
-        }
-    }
-}
 
 /// One row of benchmarks.
 struct Row {
@@ -104,7 +48,7 @@ impl Row {
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let plan = Plan::new(setup.quick);
+    let plan = DadsLivePlan::new(setup.quick);
     let signals = Signals::catch()?;
     let disk = VirtualDisk::attach(plan.disk, plan.size, plan.depth)?;
     let files = BenchmarkFileSystem::make(&disk, &plan, setup.seed)?;
@@ -117,7 +61,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
 
 /// What a row of benchmarks needs.
 struct Lane<'a> {
-    plan: &'a Plan,
+    plan: &'a DadsLivePlan,
     disk: &'a VirtualDisk,
     files: &'a BenchmarkFileSystem,
     signals: &'a Signals,

@@ -8,6 +8,7 @@
 mod at_once;
 mod layout;
 mod pattern;
+mod piece;
 mod source;
 mod tree;
 

@@ -13,6 +13,7 @@ mod judge;
 mod learning_table_disk;
 mod measure;
 mod picture;
+mod service;
 mod shadow;
 mod source;
 mod tables;

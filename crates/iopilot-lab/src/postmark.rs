@@ -11,10 +11,10 @@
 //!   the cache: the pool is many times the host's memory.
 //! - Writes go to the cache. Above half of `dirty_bytes` a flusher writes the oldest, with up to 3584 requests in
 //!   flight (7/8 of Carroll's `nr_requests`); at all of it writers wait.
-//! - [`AllocationStyle::Extents`] allots a file's space in one piece where it can, writes 512 KiB at a time, and logs its
-//!   metadata in 32 KiB at one place, as XFS does. [`AllocationStyle::Blocks`] takes the next free blocks wherever they are,
-//!   reads an indirect block before the 13th, writes page after page of 16 KiB, and metadata where they belong, as
-//!   EXT2 does.
+//! - [`AllocationStyle::Extents`] allots a file's space in one piece where it can, writes 512 KiB at a time, and logs
+//!   its metadata in 32 KiB at one place, as XFS does. [`AllocationStyle::Blocks`] takes the next free blocks wherever
+//!   they are, reads an indirect block before the 13th, writes page after page of 16 KiB, and metadata where they
+//!   belong, as EXT2 does.
 
 mod pool;
 mod source;
@@ -66,8 +66,8 @@ pub struct PostmarkSpec {
 }
 
 impl PostmarkSpec {
-    /// Five instances of Carroll's (Table 4.6) with files up to `max_bytes`: 2 MiB for small disks, else 4 MiB. The memory
-    /// is Carroll's 2 GiB, a tenth of which may be dirty.
+    /// Five instances of Carroll's (Table 4.6) with files up to `max_bytes`: 2 MiB for small disks, else 4 MiB. The
+    /// memory is Carroll's 2 GiB, a tenth of which may be dirty.
     pub fn carroll(file_system: AllocationStyle, max_bytes: u64) -> Self {
         Self {
             instances: 5,

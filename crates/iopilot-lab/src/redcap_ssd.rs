@@ -52,7 +52,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         notes: [
             "REDCAP and the reference disk take CPU time only for copying, where the thesis has overheads",
             "only metadata are kept in a page cache: nothing that an earlier benchmark has read is found",
-            "four whole files are read, and more processes than four read a part each; alone, 512k-SR and IOR read all files whole",
+            "four whole files are read, and more processes than four read a part each; alone, 512k-SR and IOR read all \
+             files whole",
         ]
         .map(str::to_owned)
         .to_vec(),

@@ -55,7 +55,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: tables::of(&results),
         claims: claims::of(&results),
         notes: [
-            "files are placed as on a new ext3 that wrote them at the same time; the thesis' aged disk was used for years",
+            "files are placed as on a new ext3 that wrote them at the same time; the thesis' aged disk was used for \
+             years",
             "only metadata are kept in a page cache: nothing that an earlier benchmark has read is found",
             "alone and in a row, four whole files are read, and more processes than four read a part each",
             "not run: DR, because the home directories are not available",

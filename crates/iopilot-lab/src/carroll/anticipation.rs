@@ -147,8 +147,8 @@ impl Results {
     fn table(&self) -> ResultTable {
         let mut table = ResultTable::new(
             "window",
-            "The largest think time for which anticipation gains 5 % at any load, and the random readers up to which it \
-             gains with Carroll's think time (Table 5.2); the last but one with anticipation of at most 4 ms",
+            "The largest think time for which anticipation gains 5 % at any load, and the random readers up to which \
+             it gains with Carroll's think time (Table 5.2); the last but one with anticipation of at most 4 ms",
             &[
                 "machine",
                 "disks",
@@ -235,8 +235,9 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         claims: claims::of(&results),
         notes: vec![
             format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 0.5 } else { seconds() }),
-            "antic_expire is 6 ms here; the kernel's is a 150th of a second in whole ticks, 6.7 ms by Carroll's table 2.3"
-                .to_owned(),
+            "antic_expire is 6 ms here; the kernel's is a 150th of a second in whole ticks, 6.7 ms by Carroll's table \
+             2.3"
+            .to_owned(),
         ],
         files: vec![
             ("carroll-anticipation.svg".to_owned(), figure::draw(title, &results.panels(), 4)),

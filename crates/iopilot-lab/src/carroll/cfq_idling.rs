@@ -192,8 +192,8 @@ fn by_cut(rows: &[Row]) -> String {
     let two = shares(rows, |r| r.load == Load::TwoHalves);
     let three = shares(rows, |r| r.load == Load::ThreeParts);
     format!(
-        "Carroll found no clear correlation between the benchmarks and the two modes; here the share is {:.2} to {:.2} where a \
-         read is cut in two, {:.2} to {:.2} where the same read is cut in three",
+        "Carroll found no clear correlation between the benchmarks and the two modes; here the share is {:.2} to {:.2} \
+         where a read is cut in two, {:.2} to {:.2} where the same read is cut in three",
         two.0, two.1, three.0, three.1
     )
 }

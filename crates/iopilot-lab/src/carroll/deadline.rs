@@ -92,9 +92,9 @@ impl Results {
     fn table(&self) -> ResultTable {
         let mut table = ResultTable::new(
             "expiries",
-            "Random readers of 16 KiB: MiB/s under deadline with its default expiry of 500 ms, with one of 5 s, and with \
-             one of twice the mean latency; the longest responses in ms, and the standard deviation of the processes' bandwidths by \
-             default",
+            "Random readers of 16 KiB: MiB/s under deadline with its default expiry of 500 ms, with one of 5 s, and \
+             with one of twice the mean latency; the longest responses in ms, and the standard deviation of the \
+             processes' bandwidths by default",
             &[
                 "machine",
                 "processes",
@@ -165,8 +165,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         claims: claims(&results),
         notes: vec![
             format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 6.0 } else { seconds() }),
-            "Carroll proposes scaled expiries (6.4) but did not try them; here they are set from the mean latency of a run \
-             with the default"
+            "Carroll proposes scaled expiries (6.4) but did not try them; here they are set from the mean latency of a \
+             run with the default"
                 .to_owned(),
         ],
         files: vec![("carroll-deadline.svg".to_owned(), figure::draw(title, &results.panels(), 2))],

@@ -155,8 +155,8 @@ fn deep_fifo_beats_the_host(r: &Results) -> Claim {
         "over the best of the others at least 1.05 on each",
         ratios.join(", "),
         leads.iter().all(|l| l.1 >= 1.05),
-        "two disks sort 128 requests, the host all 256, so that with 256 processes the host has the better choice; with \
-         fewer the disks have (see carroll-random)",
+        "two disks sort 128 requests, the host all 256, so that with 256 processes the host has the better choice; \
+         with fewer the disks have (see carroll-random)",
     )
 }
 
@@ -178,7 +178,8 @@ fn idle_disks() -> Claim {
     let (any, share) = idle(8, 32);
     Claim::new(
         "Carroll 4.3.2",
-        "32 random requests leave one of eight disks idle with a probability of 11 %, which costs 1.5 % of the bandwidth",
+        "32 random requests leave one of eight disks idle with a probability of 11 %, which costs 1.5 % of the \
+         bandwidth",
         "11 %, 1.5 % (by simulation; within 1 and 0.25 points)",
         format!("{:.1} %, {:.1} % (exactly)", 100.0 * any, 100.0 * share),
         (any - 0.11).abs() <= 0.01 && (share - 0.015).abs() <= 0.0025,
@@ -207,7 +208,8 @@ fn depth_32_feeds_the_disks(r: &Results) -> Claim {
         "FIFO with 32 at least 0.97 of that with 512, eight disks",
         format!("{eight:.2}; {two:.2} with two disks"),
         eight >= 0.97,
-        "the disks are busy, but four requests for each leave them less to choose from than 32; Carroll counts idle disks only",
+        "the disks are busy, but four requests for each leave them less to choose from than 32; Carroll counts idle \
+         disks only",
     )
 }
 

@@ -144,7 +144,8 @@ fn idling_costs(r: &Results) -> Claim {
         "2 to 15 times (a quarter off at either end)",
         format!("{low:.1} to {high:.1} times; to {shallow:.1} without deep FIFO"),
         low >= 1.5 && (11.25..=18.75).contains(&high),
-        "while CFQ idles, one disk of eight works, and FIFO with a deep queue gains more on eight disks than Carroll's did",
+        "while CFQ idles, one disk of eight works, and FIFO with a deep queue gains more on eight disks than Carroll's \
+         did",
     )
 }
 
@@ -285,8 +286,9 @@ fn anticipation_is_found_useless(r: &Results) -> Claim {
             100.0 * (high_queued - 1.0)
         ),
         low >= 0.95 && high <= 1.05,
-        "AS serves another process' request that is nearer than the awaited process' mean seek, and waits for half of the \
-         others; with 32 processes that leaves places at the device empty, which costs the more the more disks there are",
+        "AS serves another process' request that is nearer than the awaited process' mean seek, and waits for half of \
+         the others; with 32 processes that leaves places at the device empty, which costs the more the more disks \
+         there are",
     )
 }
 

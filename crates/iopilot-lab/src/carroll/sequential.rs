@@ -73,9 +73,9 @@ fn without_idling_it_is_best(r: &Results) -> Claim {
         "highest (over the best of the others, mean above 32 processes: at least 1 on most configurations)",
         by_shape(shares.iter().copied()),
         best * 2 > shares.len(),
-        "V(R) chooses among all waiting requests each time; CFQ sends one sorted round of all processes and only then looks at \
-         newer ones; what put Carroll's CFQ ahead is not known, and neither smaller requests nor disks without a rule \
-         of age do so here",
+        "V(R) chooses among all waiting requests each time; CFQ sends one sorted round of all processes and only then \
+         looks at newer ones; what put Carroll's CFQ ahead is not known, and neither smaller requests nor disks \
+         without a rule of age do so here",
     )
 }
 
@@ -123,8 +123,8 @@ fn idling_is_bimodal(r: &Results) -> Claim {
         "some configurations at 0.97 of it or more, others at 0.7 or less",
         by_shape(shares.iter().copied()),
         good > 0 && poor > 0,
-        "whether it idles depends on whether five requests have ever been at the device: never with two a read, as here, \
-         always with three (see carroll-cfq-idling)",
+        "whether it idles depends on whether five requests have ever been at the device: never with two a read, as \
+         here, always with three (see carroll-cfq-idling)",
     )
 }
 
@@ -196,8 +196,8 @@ fn longest_waits(r: &Results) -> Claim {
     let (_, times) = span(r.shapes().flat_map(|s| r.loads.iter().map(move |&l| over(s, l))));
     Claim::new(
         SOURCE,
-        "V(R) delays requests up to 7 times as long as most others, up to 58 s on the host's disk and 34 s on RAID 1+0 (2), \
-         as it lacks deadlines",
+        "V(R) delays requests up to 7 times as long as most others, up to 58 s on the host's disk and 34 s on RAID 1+0 \
+         (2), as it has no deadlines",
         "7 times, 58 s, 34 s (each at least half of it)",
         format!("{times:.1} times, {disk:.0} s, {mirror:.0} s"),
         times >= 3.5 && disk >= 29.0 && mirror >= 17.0,
@@ -286,7 +286,8 @@ fn deadline_falls_sooner(r: &Results) -> Claim {
         "at FIFO's level wherever the mean latency is above 500 ms (within 5 %)",
         ours,
         above.is_empty() && cases > 0,
-        "with 32 processes, 64 requests of which 32 are at the device, the order of the few that wait still gains a little",
+        "with 32 processes, 64 requests of which 32 are at the device, the order of the few that wait still gains a \
+         little",
     )
 }
 

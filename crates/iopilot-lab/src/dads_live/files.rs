@@ -1,7 +1,7 @@
 //! [`BenchmarkFileSystem`]: ext4 on the virtual disk, with the files of the benchmarks.
 
-use super::Plan;
 use super::benchmark::{LARGE, TREE, folder};
+use super::plan::DadsLivePlan;
 use crate::mounts::{FileSystemKind, Mounted, mount, tool, write};
 use crate::virtual_disk::VirtualDisk;
 use anyhow::Context as _;
@@ -24,7 +24,7 @@ pub(super) struct BenchmarkFileSystem {
 
 impl BenchmarkFileSystem {
     /// Makes the file system and all files. Their contents do not matter.
-    pub(super) fn make(disk: &VirtualDisk, plan: &Plan, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn make(disk: &VirtualDisk, plan: &DadsLivePlan, seed: u64) -> anyhow::Result<Self> {
         let mount_point = disk.folder().join("mnt");
         fs::create_dir(&mount_point).context("making a mount point")?;
         FileSystemKind::Ext4.make(disk.device())?;

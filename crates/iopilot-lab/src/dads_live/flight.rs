@@ -1,6 +1,6 @@
 //! [`AutopilotDaemon`]: `dads run` on the virtual disk, and its audit.
 
-use super::Plan;
+use super::plan::DadsLivePlan;
 use crate::virtual_disk::{VirtualDisk, program};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(super) struct AutopilotDaemon {
 
 impl AutopilotDaemon {
     /// Starts the daemon and waits until it watches the disk.
-    pub(super) fn start(plan: &Plan, disk: &VirtualDisk) -> anyhow::Result<Self> {
+    pub(super) fn start(plan: &DadsLivePlan, disk: &VirtualDisk) -> anyhow::Result<Self> {
         let mut command = program()?;
         command.args(["dads", "run"]).arg(disk.device()).args(["--disk", plan.disk]);
         command

@@ -1,7 +1,8 @@
 //! Tables, claims and the timeline.
 
+use super::Row;
 use super::benchmark::Benchmark;
-use super::{Plan, Row};
+use super::plan::DadsLivePlan;
 use crate::outcome::Cell;
 use crate::{Claim, Outcome, ResultTable};
 
@@ -10,7 +11,7 @@ const NEAR: f64 = 5.0;
 /// The difference between two runs of a benchmark under one scheduler, in percent.
 const ALIKE: f64 = 5.0;
 
-pub(super) fn outcome(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Outcome {
+pub(super) fn outcome(plan: &DadsLivePlan, rows: &[Row], mixed: &[Row]) -> Outcome {
     let (_, flown) = sorted(rows);
     let (_, flown_mixed) = sorted(mixed);
     let notes = vec![
@@ -96,7 +97,7 @@ fn audit(flown: &[&Row]) -> String {
     flown.iter().flat_map(|row| row.audit.lines().map(|text| line(row, text))).collect()
 }
 
-fn claims(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
+fn claims(plan: &DadsLivePlan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
     let (fixed, flown) = sorted(rows);
     let best = least(&fixed);
     let off: Vec<f64> = flown.iter().map(|row| 100.0 * (row.total_s() / best - 1.0)).collect();
@@ -105,7 +106,8 @@ fn claims(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
     let seen = "the table `changes` lists what the autopilot did, and the timeline shows when";
     let near = Claim::new(
         "goal",
-        "the whole row takes no longer than under the best single scheduler, whichever scheduler the flight starts from",
+        "the whole row takes no longer than under the best single scheduler, whichever scheduler the flight starts \
+         from",
         format!("{NEAR} % at most"),
         gains.join(", "),
         off.iter().all(|&off| off <= NEAR),

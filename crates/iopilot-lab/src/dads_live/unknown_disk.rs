@@ -203,7 +203,8 @@ impl Measured {
         let soon = self.changes.first().is_some_and(|c| c.at_s <= SOON.as_secs_f64());
         let saturated = Claim::new(
             "goal",
-            "from none, under a load that saturates the disk, the autopilot soon changes to the best scheduler, without a model",
+            "from none, under a load that saturates the disk, the autopilot soon changes to the best scheduler, \
+             without a model",
             format!("within {} s; then within {NEAR} % of the {best:.0} reads a second of the best", SOON.as_secs()),
             format!("{first}; then {:.0} reads a second", self.flown),
             soon && self.flown >= (1.0 - NEAR / 100.0) * best,

@@ -81,9 +81,9 @@ fn steps(bench: &Bench, runs: &Runs, name: &str, measured: &[f64; 8]) -> anyhow:
 pub(super) fn table(bench: &Bench, runs: &Runs) -> anyhow::Result<ResultTable> {
     let mut table = ResultTable::new(
         "steps",
-        "Tables 5.4 to 5.7 under C-LOOK: the error of elapsed time, as modules of ours replace measurements one by one: the CPU with the \
-         waits of 1995; the number of waits of the page cache, each as long as in 1995; layout and queue, each access as long \
-         as then; its disk",
+        "Tables 5.4 to 5.7 under C-LOOK: the error of elapsed time, as modules of ours replace measurements one by \
+         one: the CPU with the waits of 1995; the number of waits of the page cache, each as long as in 1995; layout \
+         and queue, each access as long as then; its disk",
         &["task", "with_our", "elapsed_s", "measured_s", "error_percent", "change_points"],
     );
     let each = MEASURED.par_iter().map(|(name, measured)| steps(bench, runs, name, measured));

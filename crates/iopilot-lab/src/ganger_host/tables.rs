@@ -1,7 +1,7 @@
 //! The thesis' tables.
 
-/// A table of 5.4 to 5.7, as measured: elapsed seconds, CPU utilization in percent, interrupts, requests, waits, and the mean
-/// times of a wait, an access and a response in milliseconds.
+/// A table of 5.4 to 5.7, as measured: elapsed seconds, CPU utilization in percent, interrupts, requests, waits, and
+/// the mean times of a wait, an access and a response in milliseconds.
 pub(super) const MEASURED: [(&str, [f64; 8]); 4] = [
     ("compress", [198.0, 81.3, 61225.0, 10844.0, 370.0, 69.2, 6.43, 53.3]),
     ("uncompress", [144.0, 62.4, 79513.0, 10983.0, 166.0, 284.0, 8.32, 1076.0]),
@@ -14,7 +14,8 @@ pub(super) const MEASURED: [(&str, [f64; 8]); 4] = [
 pub(super) const BUFFER_HITS: [(&str, u64, u64); 4] =
     [("compress", 7645, 6886), ("uncompress", 2856, 2460), ("copytree", 3949, 144), ("removetree", 19, 0)];
 
-/// Tables 5.8 to 5.11, as measured: by how many percent C-LOOK is better than FCFS in elapsed time, response and access time.
+/// Tables 5.8 to 5.11, as measured: by how many percent C-LOOK is better than FCFS in elapsed time, response and access
+/// time.
 pub(super) const IMPROVED: [[f64; 3]; 4] = [[3.0, 9.2, 4.2], [10.4, 65.2, 17.8], [6.1, 38.2, 6.8], [-0.2, 0.3, 0.1]];
 
 /// Table 7.2, percent of all requests: reads time-critical and time-limited; writes time-critical, time-limited and

@@ -1,6 +1,6 @@
 //! [`FilePlacement`]: where the blocks of a file are on the disk.
 
-use super::pattern::{PAGE, PROCESSES, Piece};
+use super::piece::{PAGE, PROCESSES, Piece};
 use std::collections::VecDeque;
 
 /// Blocks that an indirect block of ext3 points to: 4 MiB.
@@ -88,7 +88,7 @@ impl FileMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pattern::IssuingTask;
+    use super::super::piece::IssuingTask;
     use super::*;
     use iopilot_block::Nanos;
 

@@ -2,13 +2,10 @@
 
 use super::GfBenchmark;
 use super::layout::GfFileSystem;
+use super::piece::{IssuingTask, PAGE, PROCESSES, Piece};
 use super::tree::TreeWalk;
 use iopilot_block::Nanos;
 
-/// Sectors in a page of 4 kB.
-pub(super) const PAGE: u64 = 8;
-/// The number of processes that a disk has files for.
-pub(super) const PROCESSES: u64 = 32;
 /// A file of 1 GB, in sectors.
 const FILE: u64 = 1 << 21;
 /// The largest window of read-ahead: 128 kB.
@@ -16,30 +13,6 @@ const WINDOW: u64 = 32 * PAGE;
 /// On a disk that is too small for such files, each file has one part in 48: a third of the disk is left for the source
 /// trees.
 const SHARE: u64 = 48;
-
-/// A request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) lba: u64,
-    pub(super) sectors: u32,
-    /// Whether it is issued while the process waits for the request before. Otherwise it is issued when that one is
-    /// complete.
-    pub(super) ahead: bool,
-    /// How long the process computes before it.
-    pub(super) think: Nanos,
-    pub(super) task: IssuingTask,
-}
-
-/// The task that issues a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IssuingTask {
-    /// The process itself.
-    Own,
-    /// A new child process, which the process waits for: the child's first request.
-    Starts,
-    /// The same child: a further request.
-    Started,
-}
 
 /// The requests of one process, in order.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use super::GfBenchmark;
 use super::layout::{FileMap, FilePlacement, GfFileSystem};
-use super::pattern::{IssuingTask, PROCESSES, Piece, ProcessReads};
+use super::pattern::ProcessReads;
+use super::piece::{IssuingTask, PROCESSES, Piece};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;

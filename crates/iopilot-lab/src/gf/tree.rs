@@ -1,6 +1,6 @@
 //! [`TreeWalk`]: the traversal of a source tree with small files (GF 2.4.3).
 
-use super::pattern::{IssuingTask, PAGE, Piece};
+use super::piece::{IssuingTask, PAGE, Piece};
 use iopilot_block::Nanos;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

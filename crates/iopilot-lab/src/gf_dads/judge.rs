@@ -14,8 +14,8 @@ const SR8: usize = 4;
 /// confidence intervals are within 5 %.
 const NEAR: f64 = 10.0;
 /// Why the autopilot may not follow the better scheduler.
-const MODEL: &str = "the worse scheduler is kept through a benchmark, because it is pinned, or because the autopilot's model errs: with 2 \
-                     processes on hd-500-32 (see the figures)";
+const MODEL: &str = "the worse scheduler is kept through a benchmark, because it is pinned, or because the autopilot's \
+                     model errs: with 2 processes on hd-500-32 (see the figures)";
 const LATE: &str = "of time lost until the next check, of the model's errors, and of defaults that were pinned before";
 const HARD: &str = "GF 4.6.1";
 const SOLID: &str = "GF 4.6.2";
@@ -33,8 +33,8 @@ pub(super) fn outcome(results: &Results, quick: bool) -> Outcome {
              each case, where the source has the mean of five",
             plan.files
         ),
-        "a check takes no time here: the source's simulated disk sleeps for the times it simulates, so that its checks are the \
-         seconds of collecting and about as many seconds of simulating apart"
+        "a check takes no time here: the source's simulated disk sleeps for the times it simulates, so that its checks \
+         are the seconds of collecting and about as many seconds of simulating apart"
             .to_owned(),
         "the disks serve one request at a time, in the order of the scheduler; the schedulers are those of 2.6.23, and \
          a change takes no longer than the queue takes to drain"
@@ -154,8 +154,8 @@ fn surpasses(views: &[PairView<'_>]) -> Option<Claim> {
     let faster = all.iter().filter(|(gain, _)| *gain >= 1.0).count();
     Some(Claim::new(
         &format!("{HARD}, total, Figures 4.4, 4.5, 4.7"),
-        "over the whole test the autopilot is in several cases faster than the better of the two, as no scheduler is best in all \
-         benchmarks",
+        "over the whole test the autopilot is in several cases faster than the better of the two, as no scheduler is \
+         best in all benchmarks",
         "by 1 % or more in some; the source's by up to 7.4 %",
         format!("in {faster} of {}, by up to {:.1} % ({})", all.len(), most.0, most.1),
         faster > 0,

@@ -1,6 +1,6 @@
 //! [`InStep`]: delays each lesson until both disks have served the request.
 
-use super::learning_table_disk::Lesson;
+use super::service::Lesson;
 use iopilot_block::{Lba, Sectors};
 use std::collections::{HashMap, VecDeque};
 
@@ -63,7 +63,7 @@ fn blocks(lba: Lba, sectors: Sectors) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gf_table_accuracy::measure::Service;
+    use crate::gf_table_accuracy::service::Service;
     use iopilot_block::{Nanos, Op};
 
     fn lesson(lba: u64, sectors: u32) -> Lesson {

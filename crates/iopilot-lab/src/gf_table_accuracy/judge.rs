@@ -16,12 +16,12 @@ const NO_SIZE: Variant = Variant { by_size: false, ..BEST };
 const NAMED: usize = 6;
 
 /// Why a table disk that gets copies differs from the disk.
-const OUT_OF_STEP: &str = "it gets a request when the disk's process issues it, and idles in vain for requests that the disk serves \
-                           later: so processes take turns in another order than at the disk, which passes through the files as \
-                           they lie, and it seeks farther";
+const OUT_OF_STEP: &str = "it gets a request when the disk's process issues it, and idles in vain for requests that \
+                           the disk serves later: so processes take turns in another order than at the disk, which \
+                           passes through the files as they lie, and it seeks farther";
 /// Why a table disk in a closed loop differs, if it is ahead of the disk.
-const AHEAD: &str = "once it is ahead of the disk it serves hits, many in the time that the disk takes for one miss, and \
-                     learns that miss afterwards: so it gets further ahead";
+const AHEAD: &str = "once it is ahead of the disk it serves hits, many in the time that the disk takes for one miss, \
+                     and learns that miss afterwards: so it gets further ahead";
 
 /// Tables, claims and notes.
 pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
@@ -33,10 +33,11 @@ pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
     claims.extend([samples(cases), backwards(cases), small_part(cases), size(cases), alike_on_ssd(cases), hits(cases)]);
     let too_large = cases.iter().map(|case| case.too_large_percent).fold(0.0, f64::max);
     let mut notes = vec![
-        "VD is the table-based disk. It has a scheduler and a queue of its own and learns while both run, as the source's does; in \
-         step: it learns the time of a request once it has served that request, too; same order: it serves what the disk \
-         served, in that order; closed loop: its processes resume when it has served them (GF 4.2), not when the disk \
-         has; off line: it learns nothing while it runs; three tables: with a simulated cache (GF 4.3.1)"
+        "VD is the table-based disk. It has a scheduler and a queue of its own and learns while both run, as the \
+         source's does; in step: it learns the time of a request once it has served that request, too; same order: it \
+         serves what the disk served, in that order; closed loop: its processes resume when it has served them (GF \
+         4.2), not when the disk has; off line: it learns nothing while it runs; three tables: with a simulated cache \
+         (GF 4.3.1)"
             .to_owned(),
         "the source's disks and files are not at hand: the disk is the catalogue's st3400620as, the SSD its ssd-160"
             .to_owned(),

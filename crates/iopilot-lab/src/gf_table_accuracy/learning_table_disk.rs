@@ -2,7 +2,7 @@
 
 use super::Learning;
 use super::in_step::InStep;
-use super::measure::Service;
+use super::service::{Lesson, Service};
 use iopilot_block::{Flags, Lba, Nanos, RequestId};
 use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableModel, TimeTables};
 use iopilot_device::{Completion, Device, DeviceRequest};
@@ -15,13 +15,6 @@ pub(super) struct LearningTableDisk<'a> {
     previous_end: Lba,
     /// Holds back what this disk has not served yet, if the variant is in step.
     in_step: Option<InStep>,
-}
-
-/// A request that the disk has served, and where the one before it ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lesson {
-    pub(super) service: Service,
-    pub(super) previous_end: Lba,
 }
 
 impl<'a> LearningTableDisk<'a> {

@@ -1,11 +1,12 @@
 //! Runs the disk and the table disks.
 
 use super::learning_table_disk::LearningTableDisk;
+use super::service::Service;
 use super::shadow::Shadow;
 use super::{PROCESSES, Subject, Variant, variants};
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, GfBenchmark};
-use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_block::{Lba, Nanos, ProcessId, Sectors};
 use iopilot_catalogue::{
     AnyDevice, DeviceSpec, SimulatedCacheModel, TableForm, TableLookup, TimeTables, Training, three_tables,
 };
@@ -21,28 +22,6 @@ const SCHEDULER: &str = "cfq";
 /// A read of 4 kB that takes longer missed the disk's cache (GF 4.3.1).
 const HIT_LIMIT: Nanos = Nanos::from_millis(1);
 const BENCHMARKS: usize = GfBenchmark::ALL.len();
-
-/// A request as a device served it; requests that were merged are one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Service {
-    pub(super) op: Op,
-    pub(super) lba: Lba,
-    pub(super) sectors: Sectors,
-    pub(super) issued: Nanos,
-    pub(super) completed: Nanos,
-    /// The index of the benchmark that it belongs to.
-    pub(super) benchmark: usize,
-}
-
-impl Service {
-    pub(super) fn time(&self) -> Nanos {
-        self.completed - self.issued
-    }
-
-    pub(super) fn end(&self) -> Lba {
-        Lba(self.lba.0 + u64::from(self.sectors.0))
-    }
-}
 
 /// The mean time of a request in each benchmark and in all of them.
 #[derive(Clone, Copy, Debug, Default)]

@@ -112,8 +112,8 @@ fn notes(plan: &Plan, known: &[Known<'_>]) -> Vec<String> {
             plan.size >> 30,
             plan.recordings,
         ),
-        "(a) choices: given are the times at which the kernel's scheduler got requests and completions, and was asked. It \
-         is made to follow the kernel after each difference."
+        "(a) choices: given are the times at which the kernel's scheduler got requests and completions, and was asked. \
+         It is made to follow the kernel after each difference."
             .to_owned(),
         "(b) cells: given are the recorded times of the CPUs and of the path through the loop device and FUSE, and the \
          angle of the medium; the scheduler is the recorded one."
@@ -213,8 +213,8 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
     claims.push(replayed(REPLAYED_P99, P99_MS).claim("(b)", p99, because));
     let pairs = || each().flat_map(|(k, from)| (0..SCHEDULERS.len()).map(move |to| (k, from, to)));
     let predicted = |figure| Within::new(PREDICTED, pairs().map(|(k, from, to)| k.predicted(from, to, figure)));
-    let because = "the costs of the CPUs and of the path to a virtual disk are not given, nor which task is faster to a freed tag, nor \
-                   the angle of the medium";
+    let because = "the costs of the CPUs and of the path to a virtual disk are not given, nor which task is faster to \
+                   a freed tag, nor the angle of the medium";
     claims.push(predicted(MB_S).claim("(c)", "the predicted throughput is the kernel's", because));
     claims.push(predicted(MEAN_MS).claim("(c)", "the predicted mean I/O time is the kernel's", because));
     claims.push(ranking::claim(known));

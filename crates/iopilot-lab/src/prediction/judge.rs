@@ -100,8 +100,8 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
         ]);
     }
     let mut notes = vec![format!(
-        "{} real runs under each scheduler; their median is compared. Predictions are those of `iopilot compare` with the disk's \
-         name alone.",
+        "{} real runs under each scheduler; their median is compared. Predictions are those of `iopilot compare` with \
+         the disk's name alone.",
         plan.runs
     )];
     if !left_out.is_empty() {

@@ -1,6 +1,8 @@
 //! Tables and claims.
 
-use super::{ALWAYS, BARE, CACHE, Cell, MEMORY, OFF, Plan, RIG, Way, picture};
+use super::plan::{ALWAYS, BARE, MEMORY, OFF, RIG, ReadPath, RedcapLivePlan};
+use super::rival::CACHE;
+use super::{Cell, picture};
 use crate::{Claim, Outcome, ResultTable};
 
 /// Student's t for 95 % on both sides, by degrees of freedom from 1.
@@ -36,7 +38,7 @@ impl Mean {
     }
 }
 
-/// The time of a load in each way, in seconds, if it did not fail. The first way is the bare disk.
+/// The time of a load in each path, in seconds, if it did not fail. The first path is the bare disk.
 pub(super) struct LoadTimes {
     pub(super) disk: &'static str,
     pub(super) load: &'static str,
@@ -49,17 +51,17 @@ impl LoadTimes {
         Self { disk: cell.disk, load: cell.load, means }
     }
 
-    /// The times of the other ways over that of the bare disk.
+    /// The times of the other paths over that of the bare disk.
     pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<Mean>> {
         let bare = self.means.first().copied().flatten().map_or(1.0, |bare| bare.mean);
-        let over = move |way: Mean| Mean { mean: way.mean / bare, half: way.half / bare };
-        self.means.iter().skip(1).map(move |way| way.map(over))
+        let over = move |path: Mean| Mean { mean: path.mean / bare, half: path.half / bare };
+        self.means.iter().skip(1).map(move |path| path.map(over))
     }
 }
 
-/// `left_out` are loads. Each of `failures` names a load and the way in which it failed.
-pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: Vec<String>) -> Outcome {
-    let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
+/// `left_out` are loads. Each of `failures` names a load and the path in which it failed.
+pub(super) fn outcome(plan: &RedcapLivePlan, cells: &[Cell], left_out: &[&str], failures: Vec<String>) -> Outcome {
+    let names: Vec<String> = plan.paths.iter().map(|path| path.name()).collect();
     let mut columns = vec!["disk".to_owned(), "load".to_owned()];
     for name in &names {
         columns.extend([format!("{name}_s"), format!("{name}_half_s")]);
@@ -71,7 +73,7 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: 
     for LoadTimes { disk, load, means } in &rows {
         let mut row = vec![(*disk).into(), (*load).into()];
         let none = Mean { mean: f64::NAN, half: f64::NAN };
-        row.extend(means.iter().map(|way| way.unwrap_or(none)).flat_map(|way| [way.mean.into(), way.half.into()]));
+        row.extend(means.iter().map(|path| path.unwrap_or(none)).flat_map(|path| [path.mean.into(), path.half.into()]));
         times.row(row);
     }
     let mut notes =
@@ -90,12 +92,12 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: 
     Outcome { tables: vec![times], claims: claims(plan, cells), notes, files: vec![picture::of(&names, &rows)] }
 }
 
-fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
-    let place = |way: Way| plan.ways.iter().position(|w| *w == way);
+fn claims(plan: &RedcapLivePlan, cells: &[Cell]) -> Vec<Claim> {
+    let place = |path: ReadPath| plan.paths.iter().position(|w| *w == path);
     let (Some(bare), Some(off), Some(rig), Some(always)) = (place(BARE), place(OFF), place(RIG), place(ALWAYS)) else {
         return Vec::new();
     };
-    let mean = |cell: &Cell, way: usize| Mean::of(&cell.seconds[way]).expect("only rivals are let fail");
+    let mean = |cell: &Cell, path: usize| Mean::of(&cell.seconds[path]).expect("only rivals are let fail");
     let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, rig).mean / mean(cell, off).mean);
     let eight: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "find-cat-8").collect();
     let gains: Vec<String> = eight.iter().map(|cell| format!("{:.0} % on {}", gain(cell), cell.disk)).collect();
@@ -164,20 +166,20 @@ mod tests {
 
     #[test]
     fn another_cache_that_failed_has_no_time_and_no_bar_and_the_rest_is_judged() {
-        let plan = Plan::with(false, None, |_| None);
-        let failed = plan.ways.iter().position(|way| matches!(way, Way::Rival(_))).unwrap();
+        let plan = RedcapLivePlan::with(false, None, |_| None);
+        let failed = plan.paths.iter().position(|path| matches!(path, ReadPath::Rival(_))).unwrap();
         let seconds = |n: usize| if n == failed { Vec::new() } else { vec![1.0, 1.1] };
-        let cell = Cell { disk: "a", load: "find-cat-8", seconds: (0..plan.ways.len()).map(seconds).collect() };
+        let cell = Cell { disk: "a", load: "find-cat-8", seconds: (0..plan.paths.len()).map(seconds).collect() };
         let outcome = outcome(&plan, &[cell], &[], vec!["it failed".to_owned()]);
         let numbers = outcome.tables[0].rows()[0][2..].iter().map(|cell| match cell {
             crate::outcome::Cell::Number(number) => number.is_finite(),
             other => panic!("{other:?}"),
         });
-        let expected = (0..plan.ways.len()).flat_map(|n| [n != failed; 2]);
+        let expected = (0..plan.paths.len()).flat_map(|n| [n != failed; 2]);
         assert!(numbers.eq(expected));
         assert_eq!(
             outcome.files[0].1.matches("class=\"bar\"").count(),
-            plan.ways.len() - 2,
+            plan.paths.len() - 2,
             "no bar for the bare disk, either"
         );
         assert!(outcome.notes.contains(&"it failed".to_owned()) && outcome.claims.len() == 4);

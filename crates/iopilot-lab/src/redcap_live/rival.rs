@@ -1,6 +1,5 @@
 //! [`Rival`]: other caches that a user could put over a disk, with as many bytes of memory.
 
-use super::CACHE;
 use super::memory_limit::MemoryLimit;
 use crate::mounts::tool;
 use anyhow::{Context as _, bail};
@@ -10,9 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+/// The size of each cache, bytes.
+pub(super) const CACHE: u64 = 64 << 20;
 /// Sectors of a block of dm-cache, as large as a segment of the REDCAP cache.
 const BLOCK_SECTORS: u64 = 256;
-/// Bytes of dm-cache's metadata: 4 MiB, and 16 bytes for each block of the cache (`Documentation/admin-guide/device-mapper`).
+/// Bytes of dm-cache's metadata: 4 MiB, and 16 bytes for each block of the cache
+/// (`Documentation/admin-guide/device-mapper`).
 const METADATA: u64 = (4 << 20) + 16 * CACHE / (512 * BLOCK_SECTORS);
 /// The longest time until a program's device exists.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -2,7 +2,8 @@
 
 use super::load::ShellLoad;
 use super::memory_limit::MemoryLimit;
-use super::{Part, Way};
+use super::plan::{DiskUnderTest, READ_AHEAD, ReadPath};
+use super::rival::CACHE;
 use crate::mounts::{keep_mounts_private, mount, tool, write};
 use crate::virtual_disk::{VirtualDisk, program};
 use anyhow::{Context as _, bail};
@@ -43,7 +44,7 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Makes the disk and the file system with all files that loads need.
-    pub(super) fn set(part: &Part, share: f64, seed: u64) -> anyhow::Result<Self> {
+    pub(super) fn set(part: &DiskUnderTest, share: f64, seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
         let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
         part.file_system.make(disk.backing())?;
@@ -56,22 +57,28 @@ impl Stage {
         Ok(Self { disk, model: part.disk, mount_point })
     }
 
-    /// Runs `load` with cold caches. With `limited`, its memory is that of `way`. Returns its time in seconds.
+    /// Runs `load` with cold caches. With `limited`, its memory is that of `path`. Returns its time in seconds.
     ///
     /// # Errors
     /// If a signal was caught, something cannot be set up, or the load fails.
-    pub(super) fn run(&self, load: &ShellLoad, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
+    pub(super) fn run(
+        &self,
+        load: &ShellLoad,
+        path: ReadPath,
+        limited: bool,
+        signals: &Signals,
+    ) -> anyhow::Result<f64> {
         if let Some(signal) = signals.caught() {
             bail!("ended by signal {signal}");
         }
         let queue = BlockQueue::open(self.disk.device())?;
         queue.set_scheduler("mq-deadline")?;
-        let read_ahead_kb = if let Way::Bare { read_ahead_kb } = way { read_ahead_kb } else { super::READ_AHEAD };
+        let read_ahead_kb = if let ReadPath::Bare { read_ahead_kb } = path { read_ahead_kb } else { READ_AHEAD };
         queue.write("read_ahead_kb", &read_ahead_kb.to_string())?;
-        let memory = limited.then(|| MemoryLimit::new("load", way.memory())).transpose()?;
-        let cache = if let Way::Cached(algorithm) = way { Some(Cache::attach(self, algorithm)?) } else { None };
-        let rival = match way {
-            Way::Rival(rival) => Some(rival.attach(self.disk.device(), SIZE / 512, self.disk.folder())?),
+        let memory = limited.then(|| MemoryLimit::new("load", path.memory())).transpose()?;
+        let cache = if let ReadPath::Cached(algorithm) = path { Some(Cache::attach(self, algorithm)?) } else { None };
+        let rival = match path {
+            ReadPath::Rival(rival) => Some(rival.attach(self.disk.device(), SIZE / 512, self.disk.folder())?),
             _ => None,
         };
         let over = cache.as_ref().map(|cache| &*cache.device).or(rival.as_ref().map(|rival| &*rival.device));
@@ -123,7 +130,7 @@ impl<'a> Cache<'a> {
         ]);
         command
             .arg("--size")
-            .arg(super::CACHE.to_string())
+            .arg(CACHE.to_string())
             .args(["--disk", stage.model, "--name", "lab"])
             .arg("--state-dir")
             .arg(stage.state());

@@ -52,7 +52,8 @@ fn think(r: &Results, &Row(shape, think_us, _): &Row) -> Claim {
         format!("{} µs", think_time(ours)),
         near,
         format!(
-            "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which Carroll's may have been, it is {} µs",
+            "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which Carroll's may have been, it is \
+             {} µs",
             think_time(r.window(shape, Test::OneTick).think_us)
         ),
     )
@@ -205,7 +206,8 @@ fn depth_matters_above_32(r: &Results) -> Claim {
     let gain = mean(of(&[most]));
     Claim::new(
         SOURCE,
-        "without anticipation depths of 32 and 512 are the same up to 32 readers and apart above, as the short queue is full",
+        "without anticipation depths of 32 and 512 are the same up to 32 readers and apart above, as the short queue \
+         is full",
         "the same below (within 5 %); on arrays deep over shallow at the most readers at least 1.1 on average",
         format!("{low:.2} to {high:.2} below 32; {gain:.2} at {most}"),
         low >= 0.95 && high <= 1.05 && gain >= 1.1,

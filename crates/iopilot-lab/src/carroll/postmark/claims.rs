@@ -67,9 +67,9 @@ fn host_prefers_blocks(r: &Results) -> Claim {
         "EXT2 ahead on the host's, XFS on the controller's",
         format!("XFS ahead by {host:+.2} and {raid:+.2}"),
         host < 0.0 && raid > 0.0,
-        "nothing waits for the journal in this load, so that a controller's battery saves no such wait; and the modelled \
-         write cache joins EXT2's small writes into long runs, so that XFS gains less at the controller; how Carroll's \
-         controller destaged is not known",
+        "nothing waits for the journal in this load, so that a controller's battery saves no such wait; and the \
+         modelled write cache joins EXT2's small writes into long runs, so that XFS gains less at the controller; how \
+         Carroll's controller destaged is not known",
     )
 }
 
@@ -85,7 +85,8 @@ fn extents_scale(r: &Results) -> Claim {
         "XFS 20 to 50 %, EXT2 at most 10 %",
         format!("XFS {:.0} %, EXT2 {:.0} %", percent(extents), percent(blocks)),
         (1.2..=1.5).contains(&extents) && blocks <= 1.1,
-        "here the disks are the limit under both; whatever kept Carroll's EXT2 from using more of them is not in the sketch",
+        "here the disks are the limit under both; whatever kept Carroll's EXT2 from using more of them is not in the \
+         sketch",
     )
 }
 
@@ -103,8 +104,8 @@ fn deadline_is_best(r: &Results) -> Claim {
         "best: 4.12 transactions a second",
         format!("{} with {:.2}, deadline {:.2}", best.0.key(), best.1, overall(r, Deadline)),
         best.0 == Deadline,
-        "all but FIFO, AS and CFQ are nearly alike here: five readers keep the queue short, and the write cache takes the \
-         writes",
+        "all but FIFO, AS and CFQ are nearly alike here: five readers keep the queue short, and the write cache takes \
+         the writes",
     )
 }
 
@@ -242,8 +243,8 @@ fn best_depth(r: &Results) -> Claim {
         "on average between 16 and 64",
         format!("{}; {}", best(r), each.join(", ")),
         (16..=64).contains(&best(r)),
-        "five readers and a write cache that takes the writes seldom have more than 16 requests at once, so that deeper \
-         queues change nothing",
+        "five readers and a write cache that takes the writes seldom have more than 16 requests at once, so that \
+         deeper queues change nothing",
     )
 }
 

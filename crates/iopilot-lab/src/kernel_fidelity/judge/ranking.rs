@@ -58,7 +58,8 @@ pub(super) fn claim(known: &[Known<'_>]) -> Claim {
         }
     }
     let ours = format!(
-        "{} of {} pairs, {} predicted as alike within {ALIKE} %; where processes outnumber the requests in the device, {} of {}",
+        "{} of {} pairs, {} predicted as alike within {ALIKE} %; where processes outnumber the requests in the device, \
+         {} of {}",
         all.right,
         all.all(),
         all.alike,
@@ -71,8 +72,8 @@ pub(super) fn claim(known: &[Known<'_>]) -> Claim {
         format!("wherever they differ by more than {DIFFERENT} %"),
         ours,
         all.right == all.all(),
-        "where processes do not outnumber the requests in the device, schedulers have little to choose from, and few recordings \
-         differ by chance; the rest is as for the throughput",
+        "where processes do not outnumber the requests in the device, schedulers have little to choose from, and few \
+         recordings differ by chance; the rest is as for the throughput",
     )
 }
 
