@@ -14,7 +14,7 @@ use super::{Experiment, Outcome, Setup};
 use anyhow::{Context as _, bail};
 use benchmark::{Benchmark, BenchmarkLoad};
 use files::BenchmarkFileSystem;
-use flight::{AutopilotDaemon, Change};
+use flight::{AutopilotDaemon, SchedulerChange};
 use iopilot_live::{BlockQueue, Signals};
 use iopilot_sched::SchedulerSpec;
 use plan::DadsLivePlan;
@@ -34,7 +34,7 @@ struct Row {
     /// The scheduler at the start, and how it is tuned.
     scheduler: &'static str,
     /// The changes of scheduler, in seconds from the row's start; `None` without the autopilot.
-    changes: Option<Vec<Change>>,
+    changes: Option<Vec<SchedulerChange>>,
     /// Its audit, one line for each check.
     audit: String,
     /// The time of each benchmark.

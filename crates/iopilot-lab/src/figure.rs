@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panels_stand_in_rows_and_names_are_harmless() {
+    fn panels_are_in_rows_and_names_are_escaped() {
         let line = |name: &str| FigureLine { name: name.to_owned(), points: vec![(32.0, 1.0), (256.0, 2.0)] };
         let panel = |title: &str| Panel { title: title.to_owned(), lines: vec![line("<a>"), line("b")] };
         let svg = draw("t & u", &[panel("one"), panel("two"), panel("three")], 2);

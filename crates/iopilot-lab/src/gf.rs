@@ -8,11 +8,11 @@
 mod at_once;
 mod layout;
 mod pattern;
-mod piece;
+mod request;
 mod source;
 mod tree;
 
-pub use at_once::BenchmarksAtOnce;
+pub(crate) use at_once::BenchmarksAtOnce;
 pub use source::BenchmarkSequence;
 
 use std::fmt;

@@ -15,6 +15,7 @@ mod measure;
 mod picture;
 mod service;
 mod shadow;
+mod sizeless;
 mod source;
 mod tables;
 
@@ -97,7 +98,7 @@ struct Variant {
     samples: u32,
     /// What it learns while it runs.
     learning: Learning,
-    /// Whether the tables distinguish the sizes of requests.
+    /// Whether the tables distinguish the sizes of requests; always so with `same_order` or `three`.
     by_size: bool,
     /// Whether the table disk serves in the disk's order, and has no scheduler of its own.
     same_order: bool,

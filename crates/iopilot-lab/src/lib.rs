@@ -50,7 +50,7 @@ mod host_costs;
 mod kernel_fidelity;
 mod mounts;
 mod outcome;
-pub mod postmark;
+mod postmark;
 mod prediction;
 mod redcap_bench;
 mod redcap_cost;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_and_an_unknown_one_is_answered_with_the_nearest() {
+    fn names_are_sorted_and_an_unknown_one_suggests_the_nearest() {
         assert!(ALL.windows(2).all(|w| w[0].name < w[1].name));
         let line = find("gf-cache-time").err().map(|e| e.to_string()).unwrap_or_default();
         assert!(line.contains("did you mean `gf-cache-times`?"), "{line}");

@@ -20,7 +20,7 @@ mod pool;
 mod source;
 mod space;
 
-pub use source::{PostmarkSource, PostmarkStats};
+pub(crate) use source::PostmarkSource;
 
 use iopilot_block::{InputError, Nanos, SECTOR_BYTES};
 
@@ -31,7 +31,7 @@ const BLOCK_BYTES: u64 = BLOCK * SECTOR_BYTES;
 
 /// How a file system places and writes blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AllocationStyle {
+pub(crate) enum AllocationStyle {
     /// Extents, large writes, a log: XFS in outline.
     Extents,
     /// Single blocks, page by page, metadata in place: EXT2 in outline.
@@ -40,35 +40,35 @@ pub enum AllocationStyle {
 
 /// The load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PostmarkSpec {
+pub(crate) struct PostmarkSpec {
     /// The number of instances. Each has a pool of its own.
-    pub instances: u32,
+    pub(crate) instances: u32,
     /// The number of files of a pool at the start.
-    pub files: u32,
+    pub(crate) files: u32,
     /// The number of subdirectories of a pool.
-    pub directories: u32,
+    pub(crate) directories: u32,
     /// The smallest size of a file, in bytes. Sizes are uniformly distributed.
-    pub min_bytes: u64,
+    pub(crate) min_bytes: u64,
     /// The largest size, in bytes.
-    pub max_bytes: u64,
+    pub(crate) max_bytes: u64,
     /// Transactions of each instance that age its pool and are not played.
-    pub aging: u32,
+    pub(crate) aging: u32,
     /// Transactions of all instances together that are not counted, while the cache fills.
-    pub warm_up: u32,
+    pub(crate) warm_up: u32,
     /// Transactions of all instances together that are counted.
-    pub transactions: u32,
+    pub(crate) transactions: u32,
     /// The file system.
-    pub file_system: AllocationStyle,
+    pub(crate) file_system: AllocationStyle,
     /// Dirty bytes at which writers wait.
-    pub dirty_bytes: u64,
+    pub(crate) dirty_bytes: u64,
     /// CPU time for each MiB read or written.
-    pub compute_per_mib: Nanos,
+    pub(crate) compute_per_mib: Nanos,
 }
 
 impl PostmarkSpec {
     /// Five instances of Carroll's (Table 4.6) with files up to `max_bytes`: 2 MiB for small disks, else 4 MiB. The
     /// memory is Carroll's 2 GiB, a tenth of which may be dirty.
-    pub fn carroll(file_system: AllocationStyle, max_bytes: u64) -> Self {
+    pub(crate) fn carroll(file_system: AllocationStyle, max_bytes: u64) -> Self {
         Self {
             instances: 5,
             files: 10_000,
@@ -88,7 +88,7 @@ impl PostmarkSpec {
     ///
     /// # Errors
     /// Names the field that is wrong.
-    pub fn check(&self) -> Result<(), InputError> {
+    pub(crate) fn check(&self) -> Result<(), InputError> {
         let positive = [
             ("instances", self.instances),
             ("files", self.files),

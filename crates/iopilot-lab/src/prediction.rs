@@ -11,10 +11,10 @@ mod stage;
 
 use super::{Experiment, Outcome, Setup};
 use crate::mounts::FileSystemKind;
-use figures::Figures;
+use figures::PredictionFigures;
 use iopilot_live::Signals;
 use load::RecordedLoad;
-use stage::Stage;
+use stage::PredictionStage;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "prediction",
@@ -78,10 +78,10 @@ struct Cell {
 #[derive(Clone, Debug)]
 struct Row {
     scheduler: &'static str,
-    predicted: Figures,
+    predicted: PredictionFigures,
     /// The stated spread of the predicted elapsed time.
     spread: (f64, f64),
-    real: Vec<Figures>,
+    real: Vec<PredictionFigures>,
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
@@ -93,7 +93,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let (loads, without): (Vec<&RecordedLoad>, Vec<&RecordedLoad>) =
             part.loads.iter().partition(|load| load.can_run());
         left_out.extend(without.iter().map(|load| load.name));
-        let stage = Stage::set(part, &loads, setup.seed)?;
+        let stage = PredictionStage::set(part, &loads, setup.seed)?;
         for load in loads {
             // A user records under whichever scheduler is in use.
             let under = plan.schedulers[recorded % plan.schedulers.len()];

@@ -11,8 +11,8 @@ mod results;
 mod run;
 mod tables;
 
-pub(super) use numbers::{Number, ProcessCount, near};
+pub(super) use numbers::{ProcessCount, StatedGain, near};
 pub(super) use picture::of as pictures;
-pub(super) use results::{BenchPlan, PlanCell, Results, percent};
+pub(super) use results::{BenchPlan, BenchResults, PlanCell, percent};
 pub(super) use run::{BenchmarkMix, CaseResult};
 pub(super) use tables::{alone, cache_cells, in_a_row, place_cells};

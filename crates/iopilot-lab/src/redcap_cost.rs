@@ -1,12 +1,12 @@
 //! `redcap-cost`: the costs of REDCAP over a live disk, beside the same server without it.
 
-mod awake;
+mod busy_loops;
 mod fio;
 
 use super::virtual_disk::{VirtualDisk, program};
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use anyhow::{Context as _, bail};
-use awake::Awake;
+use busy_loops::BusyLoops;
 use fio::{Fio, FioPattern, FioResult};
 use serde_json::Value;
 use std::fs;
@@ -72,7 +72,7 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     let mut medians = Vec::new();
     for (depth, awake) in [(1, false), (1, true), (32, false)] {
         // A virtual CPU that sleeps takes longer to wake than a hit takes.
-        let _awake = if awake { Some(Awake::keep()?) } else { None };
+        let _awake = if awake { Some(BusyLoops::keep()?) } else { None };
         let (mut added, mut shares) = (Vec::new(), Vec::new());
         for pair in 0..extent.pairs {
             let mut both = [FioResult::default(); 2];

@@ -13,7 +13,7 @@ use super::{Experiment, Outcome, Setup};
 use iopilot_live::Signals;
 use load::ShellLoad;
 use plan::{ReadPath, RedcapLivePlan};
-use stage::Stage;
+use stage::ReadOnlyStage;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "redcap-live",
@@ -36,7 +36,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let (loads, without): (Vec<&ShellLoad>, Vec<&ShellLoad>) = plan.loads.iter().partition(|load| load.can_run());
     let (mut cells, mut failures) = (Vec::new(), Vec::new());
     for part in &plan.parts {
-        let stage = Stage::set(part, plan.share, setup.seed)?;
+        let stage = ReadOnlyStage::set(part, plan.share, setup.seed)?;
         for load in &loads {
             let mut seconds = vec![Some(Vec::new()); plan.paths.len()];
             // The paths take turns, so that changes of the machine affect all of them.

@@ -5,7 +5,7 @@ mod tables;
 mod thesis;
 
 use super::gf::GfBenchmark::{Ior, KernelRead, Strided8, Strided512, Tac};
-use super::redcap_bench::{BenchPlan, BenchmarkMix, Results, pictures};
+use super::redcap_bench::{BenchPlan, BenchResults, BenchmarkMix, pictures};
 use super::{Experiment, Outcome, Setup};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -45,7 +45,7 @@ const WHOLE: BenchPlan = BenchPlan {
 const QUICK: BenchPlan = BenchPlan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run(if setup.quick { QUICK } else { WHOLE }, setup)?;
+    let results = BenchResults::run(if setup.quick { QUICK } else { WHOLE }, setup)?;
     Ok(Outcome {
         tables: tables::of(&results),
         claims: claims::of(&results),

@@ -6,7 +6,7 @@ mod tables;
 mod thesis;
 
 use super::gf::GfBenchmark::{Ior, KernelRead, Strided8, Strided512, Tac};
-use super::redcap_bench::{BenchPlan, BenchmarkMix, PlanCell, Results, pictures};
+use super::redcap_bench::{BenchPlan, BenchResults, BenchmarkMix, PlanCell, pictures};
 use super::{Experiment, Outcome, Setup};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -50,7 +50,7 @@ fn algorithms(place: PlanCell, load: BenchmarkMix) -> &'static [&'static str] {
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run(if setup.quick { QUICK } else { WHOLE }, setup)?;
+    let results = BenchResults::run(if setup.quick { QUICK } else { WHOLE }, setup)?;
     Ok(Outcome {
         tables: tables::of(&results),
         claims: claims::of(&results),

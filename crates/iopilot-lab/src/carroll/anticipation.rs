@@ -4,8 +4,8 @@ mod claims;
 mod window;
 
 use super::bench::{
-    DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8, RAID10_2,
-    RAID10_4, RAID10_8, run_all,
+    ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8,
+    RAID10_2, RAID10_4, RAID10_8, run_all,
 };
 use super::figure::{self, FigureLine, Panel};
 use crate::{Experiment, Outcome, ResultTable, Setup};
@@ -103,7 +103,7 @@ impl Results {
                         let run = test.takes(think);
                         places.push(run.then_some(points.len()));
                         if run {
-                            points.push(Point {
+                            points.push(ArrayRun {
                                 shape,
                                 depth: test.depth(),
                                 scheduler: test.scheduler().to_owned(),

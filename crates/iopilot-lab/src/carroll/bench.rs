@@ -67,7 +67,7 @@ pub(super) enum Depth {
 
 /// One run: configuration, scheduler, load.
 #[derive(Clone, Debug)]
-pub(super) struct Point {
+pub(super) struct ArrayRun {
     pub(super) shape: &'static DiskConfiguration,
     pub(super) depth: Depth,
     /// The scheduler with its tunables, as on the command line.
@@ -126,7 +126,7 @@ pub(super) fn machine(shape: &DiskConfiguration, depth: Depth) -> Result<Machine
     Ok(machine)
 }
 
-fn run(point: &Point, seed: u64, progress: &Progress) -> Result<ArrayResult, SimError> {
+fn run(point: &ArrayRun, seed: u64, progress: &Progress) -> Result<ArrayResult, SimError> {
     let mut machine = machine(point.shape, point.depth)?;
     machine.block.max_sectors_kb = point.max_sectors_kb;
     let jobs = FioJobs::parse(&point.jobs, "readers")?;
@@ -142,7 +142,7 @@ pub(super) fn scheduler(name: &str) -> Result<SchedulerSpec, InputError> {
 }
 
 /// Runs all points in parallel; the results are in the points' order.
-pub(super) fn run_all(points: &[Point], setup: &Setup<'_>) -> Result<Vec<ArrayResult>, SimError> {
+pub(super) fn run_all(points: &[ArrayRun], setup: &Setup<'_>) -> Result<Vec<ArrayResult>, SimError> {
     points.par_iter().map(|point| run(point, setup.seed, setup.progress)).collect()
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use iopilot_device::Device;
 
     #[test]
-    fn the_machines_are_his() {
+    fn the_machines_are_carrolls() {
         for shape in EVERY {
             let shallow = machine(shape, Depth::Shallow).unwrap();
             assert_eq!(shallow.block.queue_depth, Some(32), "{}", shape.key);
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn results_are_in_the_points_order_and_the_same_on_any_number_of_threads() {
-        let points: Vec<Point> = ["noop", "cfq", "cfq:slice_idle=0", "no such scheduler"]
+        let points: Vec<ArrayRun> = ["noop", "cfq", "cfq:slice_idle=0", "no such scheduler"]
             .into_iter()
-            .map(|scheduler| Point {
+            .map(|scheduler| ArrayRun {
                 shape: &RAID0_2,
                 depth: Depth::Shallow,
                 scheduler: scheduler.to_owned(),

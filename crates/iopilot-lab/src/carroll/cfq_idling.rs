@@ -1,7 +1,7 @@
 //! `carroll-cfq-idling`: what CFQ's idling costs on arrays, and when it stops (5.1, 6.4).
 
 use super::bench::{
-    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
     RAID10_8, random_readers, run_all, span,
 };
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
@@ -103,10 +103,10 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             places.extend(load.processes().iter().filter(|&&p| !setup.quick || p <= 128).map(|&p| (load, shape, p)));
         }
     }
-    let points: Vec<Point> = places
+    let points: Vec<ArrayRun> = places
         .iter()
         .flat_map(|&(load, shape, processes)| {
-            ["cfq", "cfq:slice_idle=0"].map(|scheduler| Point {
+            ["cfq", "cfq:slice_idle=0"].map(|scheduler| ArrayRun {
                 shape,
                 depth: Depth::Shallow,
                 scheduler: scheduler.to_owned(),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn his_account_holds_and_equality_does_not() {
+    fn carrolls_account_holds_and_equality_does_not() {
         let his = rows(|load, disks| match load {
             Load::Random => 0.5 / f64::from(disks),
             Load::TwoHalves => 0.6,

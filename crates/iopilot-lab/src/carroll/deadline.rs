@@ -1,11 +1,11 @@
 //! `carroll-deadline`: deadlines that all expire, and longer ones (5.1.1, 6.4).
 
 use super::bench::{
-    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_8, RAID10_2, mean, random_readers, run_all,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_8, RAID10_2, mean, random_readers, run_all,
     span,
 };
 use super::figure::{self, FigureLine, Panel};
-use super::readers::Who;
+use super::readers::CarrollScheduler;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -47,7 +47,7 @@ impl Results {
         let (loads, seconds) = if setup.quick { (&QUICK_LOADS[..], 6.0) } else { (&LOADS[..], seconds()) };
         let places: Vec<(&'static DiskConfiguration, u32)> =
             SHAPES.into_iter().flat_map(|s| loads.iter().map(move |&l| (s, l))).collect();
-        let point = |&(shape, load): &(&'static DiskConfiguration, u32), scheduler: String| Point {
+        let point = |&(shape, load): &(&'static DiskConfiguration, u32), scheduler: String| ArrayRun {
             shape,
             depth: Depth::Shallow,
             scheduler,
@@ -55,15 +55,15 @@ impl Results {
             max_sectors_kb: None,
         };
         let fixed = [
-            Who::Fifo.spec().to_owned(),
-            Who::Deadline.spec().to_owned(),
-            Who::Scan.spec().to_owned(),
+            CarrollScheduler::Fifo.spec().to_owned(),
+            CarrollScheduler::Deadline.spec().to_owned(),
+            CarrollScheduler::Scan.spec().to_owned(),
             format!("deadline:read_expire={LONG_MS}"),
         ];
-        let points: Vec<Point> = places.iter().flat_map(|p| fixed.iter().map(|s| point(p, s.clone()))).collect();
+        let points: Vec<ArrayRun> = places.iter().flat_map(|p| fixed.iter().map(|s| point(p, s.clone()))).collect();
         let first = run_all(&points, setup)?;
         let expiries: Vec<u32> = first.chunks_exact(4).map(|c| (SCALE * c[1].mean_ms).ceil() as u32).collect();
-        let scaled: Vec<Point> =
+        let scaled: Vec<ArrayRun> =
             places.iter().zip(&expiries).map(|(p, ms)| point(p, format!("deadline:read_expire={ms}"))).collect();
         let second = run_all(&scaled, setup)?;
         let cells = first.chunks_exact(4).zip(second).zip(expiries).map(|((c, scaled), scaled_ms)| Cell {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn his_curve_holds_and_a_flat_one_does_not() {
+    fn carrolls_curve_holds_and_a_flat_one_does_not() {
         let his = results(|i| [(6.3, 160.0), (6.9, 290.0), (6.3, 470.0), (6.05, 650.0)][i], 6.9);
         assert_eq!(holding(&his), [true; 7]);
         let flat = results(|_| (6.0, 600.0), 6.0);

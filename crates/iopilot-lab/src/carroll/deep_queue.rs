@@ -1,11 +1,11 @@
 //! `carroll-deep-queue`: how many requests the device should be given (3.3, 4.3.2, 5.1, 6.2).
 
 use super::bench::{
-    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID0_2, RAID0_8, RAID5_8, RAID10_2, random_readers, run_all,
-    span,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID0_2, RAID0_8, RAID5_8, RAID10_2, random_readers,
+    run_all, span,
 };
 use super::figure::{self, FigureLine, Panel};
-use super::readers::Who;
+use super::readers::CarrollScheduler;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_device::Device;
 
@@ -20,7 +20,13 @@ const SHAPES: [&DiskConfiguration; 5] = [&DISK, &RAID10_2, &RAID0_2, &RAID0_8, &
 const DEPTHS: [u32; 10] = [1, 2, 8, 16, 32, 64, 96, 128, 256, 512];
 const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 512];
 /// The schedulers that never leave the device idle on purpose.
-const WHO: [Who; 5] = [Who::Fifo, Who::Deadline, Who::Scan, Who::AsNoAntic, Who::CfqNoIdle];
+const WHO: [CarrollScheduler; 5] = [
+    CarrollScheduler::Fifo,
+    CarrollScheduler::Deadline,
+    CarrollScheduler::Scan,
+    CarrollScheduler::AsNoAntic,
+    CarrollScheduler::CfqNoIdle,
+];
 const PROCESSES: u32 = 256;
 const BLOCKS: [&str; 2] = ["16k", "1m"];
 
@@ -37,7 +43,7 @@ impl Results {
         for block in BLOCKS {
             for shape in SHAPES {
                 for &depth in depths {
-                    points.extend(WHO.map(|who| Point {
+                    points.extend(WHO.map(|who| ArrayRun {
                         shape,
                         depth: Depth::Of(depth),
                         scheduler: who.spec().to_owned(),
@@ -50,7 +56,7 @@ impl Results {
         Ok(Self { depths: depths.to_vec(), cells: run_all(&points, setup)? })
     }
 
-    fn at(&self, block: &str, shape: &DiskConfiguration, depth: u32, who: Who) -> f64 {
+    fn at(&self, block: &str, shape: &DiskConfiguration, depth: u32, who: CarrollScheduler) -> f64 {
         let block = BLOCKS.iter().position(|&b| b == block).unwrap_or(0);
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let depth = self.depths.iter().position(|&d| d == depth).unwrap_or(0);
@@ -69,7 +75,8 @@ impl Results {
     }
 
     fn table(&self) -> ResultTable {
-        let columns: Vec<&str> = ["block", "machine", "depth"].into_iter().chain(WHO.map(Who::key)).collect();
+        let columns: Vec<&str> =
+            ["block", "machine", "depth"].into_iter().chain(WHO.map(CarrollScheduler::key)).collect();
         let title =
             format!("{PROCESSES} readers at random places: MiB/s by the requests that the device is given at once");
         let mut table = ResultTable::new("depths", title, &columns);
@@ -86,7 +93,7 @@ impl Results {
     }
 
     fn panels(&self) -> Vec<Panel> {
-        let line = |block: &str, shape: &DiskConfiguration, who: Who| FigureLine {
+        let line = |block: &str, shape: &DiskConfiguration, who: CarrollScheduler| FigureLine {
             name: who.key().replace('_', " "),
             points: self.depths.iter().map(|&d| (f64::from(d).log2(), self.at(block, shape, d, who))).collect(),
         };
@@ -145,7 +152,7 @@ fn deep_queue_negates(r: &Results) -> Claim {
 fn deep_fifo_beats_the_host(r: &Results) -> Claim {
     let lead = |s: &'static DiskConfiguration| {
         let best = span(WHO.map(|who| r.at("16k", s, 32, who))).1;
-        (s, r.at("16k", s, r.deepest(), Who::Fifo) / best)
+        (s, r.at("16k", s, r.deepest(), CarrollScheduler::Fifo) / best)
     };
     let leads: Vec<(&DiskConfiguration, f64)> = SHAPES.into_iter().filter(|s| s.disks > 1).map(lead).collect();
     let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
@@ -200,7 +207,9 @@ fn idle_disks_of_two() -> Claim {
 }
 
 fn depth_32_feeds_the_disks(r: &Results) -> Claim {
-    let of = |s: &DiskConfiguration| r.at("16k", s, 32, Who::Fifo) / r.at("16k", s, r.deepest(), Who::Fifo);
+    let of = |s: &DiskConfiguration| {
+        r.at("16k", s, 32, CarrollScheduler::Fifo) / r.at("16k", s, r.deepest(), CarrollScheduler::Fifo)
+    };
     let (eight, two) = (of(&RAID0_8), of(&RAID0_2));
     Claim::new(
         "Carroll 4.3.2",
@@ -228,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn were_depth_of_no_effect_the_claims_of_one_would_fail() {
+    fn claims_of_an_effect_fail_if_depth_has_none() {
         let measured = |mib_s| ArrayResult { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
         let depths = vec![1, 8, 32, 512];
         let n = BLOCKS.len() * SHAPES.len() * depths.len() * WHO.len();

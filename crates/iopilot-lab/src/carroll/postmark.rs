@@ -8,7 +8,7 @@ use super::bench::{
     RAID6_8, RAID10_2, RAID10_4, RAID10_8, mean,
 };
 use super::figure::{self, FigureLine, Panel};
-use super::readers::{TEN, Who};
+use super::readers::{CarrollScheduler, TEN};
 use crate::postmark::AllocationStyle;
 use crate::{Experiment, Outcome, ResultTable, Setup};
 use load::{PostmarkRuns, tps};
@@ -36,18 +36,18 @@ const DEPTHS: [u32; 8] = [1, 8, 16, 32, 64, 96, 128, 256];
 const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 256];
 
 /// Table 5.1: transactions per second of an instance on EXT2 and on XFS, averaged over the configurations.
-fn table_5_1(who: Who) -> (f64, f64) {
+fn table_5_1(who: CarrollScheduler) -> (f64, f64) {
     match who {
-        Who::Noop => (2.49, 5.31),
-        Who::Fifo => (1.84, 5.25),
-        Who::Deadline => (2.78, 5.45),
-        Who::Scan => (2.75, 4.85),
-        Who::Sstf => (2.73, 4.88),
-        Who::As => (2.35, 3.74),
-        Who::AsNoAntic => (2.25, 4.32),
-        Who::Cfq => (2.50, 4.46),
-        Who::CfqNoIdle => (2.50, 4.46),
-        Who::FifoDeep => (1.86, 5.38),
+        CarrollScheduler::Noop => (2.49, 5.31),
+        CarrollScheduler::Fifo => (1.84, 5.25),
+        CarrollScheduler::Deadline => (2.78, 5.45),
+        CarrollScheduler::Scan => (2.75, 4.85),
+        CarrollScheduler::Sstf => (2.73, 4.88),
+        CarrollScheduler::As => (2.35, 3.74),
+        CarrollScheduler::AsNoAntic => (2.25, 4.32),
+        CarrollScheduler::Cfq => (2.50, 4.46),
+        CarrollScheduler::CfqNoIdle => (2.50, 4.46),
+        CarrollScheduler::FifoDeep => (1.86, 5.38),
     }
 }
 
@@ -76,7 +76,7 @@ impl Results {
             }
         }
         for &shape in &deep_shapes {
-            let runs = depths.iter().map(|&d| (Who::Deadline.spec(), Depth::Of(d)));
+            let runs = depths.iter().map(|&d| (CarrollScheduler::Deadline.spec(), Depth::Of(d)));
             jobs.push(PostmarkRuns { shape, spec: load::of_depth(quick), runs: runs.collect() });
         }
         let all = tps(&jobs, setup)?;
@@ -85,7 +85,7 @@ impl Results {
     }
 
     /// The result on `shape`, under `system` and `who`.
-    fn at(&self, shape: &DiskConfiguration, system: AllocationStyle, who: Who) -> f64 {
+    fn at(&self, shape: &DiskConfiguration, system: AllocationStyle, who: CarrollScheduler) -> f64 {
         let shape = self.shapes.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let system = usize::from(system == SYSTEMS[1]);
         let who = TEN.iter().position(|&w| w == who).unwrap_or(0);
@@ -93,7 +93,7 @@ impl Results {
     }
 
     /// The average over the configurations.
-    fn average(&self, system: AllocationStyle, who: Who) -> f64 {
+    fn average(&self, system: AllocationStyle, who: CarrollScheduler) -> f64 {
         mean(self.shapes.iter().map(|s| self.at(s, system, who)))
     }
 
@@ -120,7 +120,7 @@ impl Results {
                 self.average(AllocationStyle::Extents, who).into(),
             ]);
         }
-        let columns: Vec<&str> = ["machine", "system"].into_iter().chain(TEN.map(Who::key)).collect();
+        let columns: Vec<&str> = ["machine", "system"].into_iter().chain(TEN.map(CarrollScheduler::key)).collect();
         let title = "Transactions a second of an instance (Figures 5.3 and 5.4)";
         let mut each = ResultTable::new("postmark", title, &columns);
         for shape in &self.shapes {

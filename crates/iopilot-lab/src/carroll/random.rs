@@ -2,7 +2,7 @@
 
 use super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_8, mean, span};
 use super::figure;
-use super::readers::{Results, TEN, Who::*, seconds};
+use super::readers::{CarrollScheduler::*, ReaderResults, TEN, seconds};
 use crate::{Claim, Experiment, Outcome, Setup};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -15,7 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const SOURCE: &str = "Carroll 5.1.1";
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run("16k", setup)?;
+    let results = ReaderResults::run("16k", setup)?;
     let title = "Aggregate bandwidth of random readers of 16 KiB, MiB/s (Figure 5.1)";
     let figure = figure::draw("Random readers of 16 KiB: MiB/s over processes", &results.panels(), 4);
     Ok(Outcome {
@@ -26,7 +26,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     })
 }
 
-fn claims(r: &Results) -> Vec<Claim> {
+fn claims(r: &ReaderResults) -> Vec<Claim> {
     vec![
         deep_fifo_on_arrays(r),
         distance_on_a_disk(r),
@@ -49,7 +49,7 @@ fn claims(r: &Results) -> Vec<Claim> {
     ]
 }
 
-fn all(r: &Results) -> Vec<&'static DiskConfiguration> {
+fn all(r: &ReaderResults) -> Vec<&'static DiskConfiguration> {
     r.shapes().collect()
 }
 
@@ -57,7 +57,7 @@ fn disks() -> [&'static DiskConfiguration; 2] {
     [&DISK, &RAID_DISK]
 }
 
-fn deep_fifo_on_arrays(r: &Results) -> Claim {
+fn deep_fifo_on_arrays(r: &ReaderResults) -> Claim {
     let lead =
         |s: &'static DiskConfiguration| mean(r.queued().map(|l| r.mib_s(s, l, FifoDeep) / r.best(s, l, &[FifoDeep])));
     let leads: Vec<(&DiskConfiguration, f64)> = r.arrays().map(|s| (s, lead(s))).collect();
@@ -73,7 +73,7 @@ fn deep_fifo_on_arrays(r: &Results) -> Claim {
     )
 }
 
-fn distance_on_a_disk(r: &Results) -> Claim {
+fn distance_on_a_disk(r: &ReaderResults) -> Claim {
     let share = |s: &&'static DiskConfiguration| {
         let ratio = |l| r.mib_s(s, l, Scan).max(r.mib_s(s, l, Sstf)) / r.best(s, l, &[Scan, Sstf]);
         mean(r.queued().map(ratio))
@@ -89,7 +89,7 @@ fn distance_on_a_disk(r: &Results) -> Claim {
     )
 }
 
-fn deep_fifo_on_a_disk(r: &Results) -> Claim {
+fn deep_fifo_on_a_disk(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
     let (low, high) = span(disks().iter().map(|s| r.mib_s(s, most, FifoDeep) / r.mib_s(s, first, FifoDeep)));
@@ -103,7 +103,7 @@ fn deep_fifo_on_a_disk(r: &Results) -> Claim {
     )
 }
 
-fn reordering_pays(r: &Results) -> Claim {
+fn reordering_pays(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
     let gains = |l| {
         let of = move |s| [Scan, Sstf, As, AsNoAntic].map(|w| r.ratio(s, l, w, Noop));
@@ -122,7 +122,7 @@ fn reordering_pays(r: &Results) -> Claim {
     )
 }
 
-fn noop_is_fifo(r: &Results) -> Claim {
+fn noop_is_fifo(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), Noop, Fifo));
     Claim::new(
         SOURCE,
@@ -134,7 +134,7 @@ fn noop_is_fifo(r: &Results) -> Claim {
     )
 }
 
-fn idling_costs(r: &Results) -> Claim {
+fn idling_costs(r: &ReaderResults) -> Claim {
     let times = |w| r.ratios(&all(r), w, Cfq);
     let (low, high) = span(TEN.into_iter().filter(|&w| w != Cfq).flat_map(times));
     let (_, shallow) = span(TEN.into_iter().filter(|&w| w != Cfq && w != FifoDeep).flat_map(times));
@@ -149,7 +149,7 @@ fn idling_costs(r: &Results) -> Claim {
     )
 }
 
-fn idling_delays(r: &Results) -> Claim {
+fn idling_delays(r: &ReaderResults) -> Claim {
     let more = |f: fn(&super::bench::ArrayResult) -> f64| {
         let of = |s: &'static DiskConfiguration, l: u32| {
             let others = TEN.into_iter().filter(|&w| w != Cfq).map(|w| f(r.at(s, l, w))).fold(0.0, f64::max);
@@ -168,7 +168,7 @@ fn idling_delays(r: &Results) -> Claim {
     )
 }
 
-fn without_idling_it_is_below(r: &Results) -> Claim {
+fn without_idling_it_is_below(r: &ReaderResults) -> Claim {
     let rivals = [As, Deadline, Scan, Sstf, FifoDeep];
     let (mut below, mut cases) = (0u32, 0u32);
     for s in r.shapes() {
@@ -188,7 +188,7 @@ fn without_idling_it_is_below(r: &Results) -> Claim {
     )
 }
 
-fn without_idling_it_does_not_scale(r: &Results) -> Claim {
+fn without_idling_it_does_not_scale(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
     let growth: Vec<f64> = r.shapes().map(|s| r.mib_s(s, most, CfqNoIdle) / r.mib_s(s, first, CfqNoIdle)).collect();
@@ -204,7 +204,7 @@ fn without_idling_it_does_not_scale(r: &Results) -> Claim {
     )
 }
 
-fn levels_are_alike(r: &Results) -> Claim {
+fn levels_are_alike(r: &ReaderResults) -> Claim {
     let apart = |l: u32| {
         TEN.map(|w| {
             let (low, high) = span([&RAID0_8, &RAID5_8, &RAID6_8].map(|s| r.mib_s(s, l, w)));
@@ -222,7 +222,7 @@ fn levels_are_alike(r: &Results) -> Claim {
     )
 }
 
-fn mirrors_gain_little(r: &Results) -> Claim {
+fn mirrors_gain_little(r: &ReaderResults) -> Claim {
     let gain = mean(r.loads.iter().flat_map(|&l| {
         TEN.map(|w| r.mib_s(&RAID10_8, l, w) / mean([&RAID0_8, &RAID5_8, &RAID6_8].map(|s| r.mib_s(s, l, w))))
     })) - 1.0;
@@ -236,7 +236,7 @@ fn mirrors_gain_little(r: &Results) -> Claim {
     )
 }
 
-fn disks_are_alike(r: &Results) -> Claim {
+fn disks_are_alike(r: &ReaderResults) -> Claim {
     let ratios: Vec<f64> = TEN
         .iter()
         .flat_map(|&w| r.loads.iter().map(move |&l| r.mib_s(&DISK, l, w) / r.mib_s(&RAID_DISK, l, w)))
@@ -257,7 +257,7 @@ fn disks_are_alike(r: &Results) -> Claim {
     )
 }
 
-fn sstf_is_scan(r: &Results) -> Claim {
+fn sstf_is_scan(r: &ReaderResults) -> Claim {
     let ratios = r.ratios(&all(r), Sstf, Scan);
     let (low, high) = span(ratios.iter().copied());
     Claim::new(
@@ -270,7 +270,7 @@ fn sstf_is_scan(r: &Results) -> Claim {
     )
 }
 
-fn anticipation_is_found_useless(r: &Results) -> Claim {
+fn anticipation_is_found_useless(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), As, AsNoAntic));
     let queued: Vec<f64> = r.shapes().flat_map(|s| r.queued().map(move |l| r.ratio(s, l, As, AsNoAntic))).collect();
     let (low_queued, high_queued) = span(queued);
@@ -292,7 +292,7 @@ fn anticipation_is_found_useless(r: &Results) -> Claim {
     )
 }
 
-fn deadline_on_large_arrays(r: &Results) -> Claim {
+fn deadline_on_large_arrays(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
     let large: Vec<&DiskConfiguration> = r.arrays().filter(|s| s.disks >= 4).collect();
     let (share, _) = span(large.iter().flat_map(|s| r.loads.iter().map(|&l| r.ratio(s, l, Deadline, Scan))));
@@ -307,7 +307,7 @@ fn deadline_on_large_arrays(r: &Results) -> Claim {
     )
 }
 
-fn deadline_falls_on_disks(r: &Results) -> Claim {
+fn deadline_falls_on_disks(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let small = [&DISK, &RAID_DISK, &RAID10_2];
     let falls = small.map(|s| {
@@ -325,7 +325,7 @@ fn deadline_falls_on_disks(r: &Results) -> Claim {
     )
 }
 
-fn anticipatory_does_not_fall(r: &Results) -> Claim {
+fn anticipatory_does_not_fall(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let of_best = |s: &&'static DiskConfiguration| {
         let peak = r.loads.iter().map(|&l| r.mib_s(s, l, As)).fold(0.0, f64::max);
@@ -342,7 +342,7 @@ fn anticipatory_does_not_fall(r: &Results) -> Claim {
     )
 }
 
-fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
+fn deadline_has_the_shorter_maximum(r: &ReaderResults) -> Claim {
     let ratio = |s: &'static DiskConfiguration, l: u32| r.at(s, l, Deadline).max_ms / r.at(s, l, As).max_ms;
     let ratios: Vec<f64> = disks().iter().flat_map(|s| r.queued().map(move |l| ratio(s, l))).collect();
     let (low, high) = span(ratios.iter().copied());
@@ -361,7 +361,7 @@ fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
 #[cfg(test)]
 mod tests {
     use super::super::bench::ArrayResult;
-    use super::super::readers::Who;
+    use super::super::readers::CarrollScheduler;
     use super::*;
 
     fn measured(mib_s: f64) -> ArrayResult {
@@ -369,13 +369,13 @@ mod tests {
     }
 
     /// The claims that are not reproduced.
-    fn failing(cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Vec<String> {
-        let r = Results::made_up(&[32, 96, 256], cell);
+    fn failing(cell: impl Fn(&DiskConfiguration, u32, CarrollScheduler) -> ArrayResult) -> Vec<String> {
+        let r = ReaderResults::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()
     }
 
     #[test]
-    fn were_all_schedulers_equal_the_claims_of_a_difference_would_fail() {
+    fn claims_of_a_difference_fail_if_all_schedulers_are_equal() {
         let failing = failing(|_, _, _| measured(10.0));
         for part in
             ["deep queue has the highest", "schedulers that reorder", "2 to 15 times", "very high mean", "falls"]
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn were_all_different_the_claims_of_likeness_would_fail() {
+    fn claims_of_likeness_fail_if_all_schedulers_differ() {
         let failing = failing(|shape, load, who| {
             let who = TEN.iter().position(|&w| w == who).unwrap_or(0) as f64;
             let shape = shape.key.bytes().map(u32::from).sum::<u32>() % 64;

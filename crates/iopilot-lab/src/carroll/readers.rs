@@ -1,7 +1,7 @@
 //! The micro-benchmarks (4.3.3): ten schedulers, eight disk configurations, 32 to 256 processes.
 
 use super::bench::{
-    ArrayResult, DISK, Depth, DiskConfiguration, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
     RAID10_8, random_readers, run_all,
 };
 use super::figure::{FigureLine, Panel};
@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// The ten schedulers of 4.3.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Who {
+pub(super) enum CarrollScheduler {
     Noop,
     Fifo,
     /// FIFO with all requests at the device: Carroll's "bigq".
@@ -25,12 +25,13 @@ pub(super) enum Who {
     CfqNoIdle,
 }
 
-use Who::*;
+use CarrollScheduler::*;
 
 /// In the order of 4.3.2.
-pub(super) const TEN: [Who; 10] = [Noop, Fifo, FifoDeep, Deadline, Scan, Sstf, As, AsNoAntic, Cfq, CfqNoIdle];
+pub(super) const TEN: [CarrollScheduler; 10] =
+    [Noop, Fifo, FifoDeep, Deadline, Scan, Sstf, As, AsNoAntic, Cfq, CfqNoIdle];
 
-impl Who {
+impl CarrollScheduler {
     /// The scheduler and its tunables, as on the command line. V(R) has no deadlines: Carroll says so (5.1.2).
     pub(super) fn spec(self) -> &'static str {
         match self {
@@ -74,19 +75,19 @@ const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [32, 96, 256];
 
 /// The results for each configuration, number of processes and scheduler.
-pub(super) struct Results {
+pub(super) struct ReaderResults {
     pub(super) loads: Vec<u32>,
     cells: Vec<ArrayResult>,
 }
 
-impl Results {
+impl ReaderResults {
     /// Runs all combinations, with readers of `block` bytes.
     pub(super) fn run(block: &str, setup: &Setup<'_>) -> Result<Self, SimError> {
         let (loads, seconds) = if setup.quick { (&QUICK_LOADS[..], 1.0) } else { (&LOADS[..], seconds()) };
         let mut points = Vec::new();
         for shape in SHAPES {
             for &load in loads {
-                points.extend(TEN.map(|who| Point {
+                points.extend(TEN.map(|who| ArrayRun {
                     shape,
                     depth: who.depth(),
                     scheduler: who.spec().to_owned(),
@@ -99,7 +100,10 @@ impl Results {
     }
 
     #[cfg(test)]
-    pub(super) fn made_up(loads: &[u32], cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Self {
+    pub(super) fn made_up(
+        loads: &[u32],
+        cell: impl Fn(&DiskConfiguration, u32, CarrollScheduler) -> ArrayResult,
+    ) -> Self {
         let cell = &cell;
         let cells = SHAPES.into_iter().flat_map(|shape| {
             loads.iter().flat_map(move |&load| TEN.into_iter().map(move |who| cell(shape, load, who)))
@@ -118,31 +122,36 @@ impl Results {
     }
 
     /// The result of `who` on `shape` under `load` processes, one of `loads`.
-    pub(super) fn at(&self, shape: &DiskConfiguration, load: u32, who: Who) -> &ArrayResult {
+    pub(super) fn at(&self, shape: &DiskConfiguration, load: u32, who: CarrollScheduler) -> &ArrayResult {
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let load = self.loads.iter().position(|&l| l == load).unwrap_or(0);
         let who = TEN.iter().position(|&w| w == who).unwrap_or(0);
         &self.cells[(shape * self.loads.len() + load) * TEN.len() + who]
     }
 
-    pub(super) fn mib_s(&self, shape: &DiskConfiguration, load: u32, who: Who) -> f64 {
+    pub(super) fn mib_s(&self, shape: &DiskConfiguration, load: u32, who: CarrollScheduler) -> f64 {
         self.at(shape, load, who).mib_s
     }
 
     /// The bandwidth of `a` over that of `b`.
-    pub(super) fn ratio(&self, shape: &DiskConfiguration, load: u32, a: Who, b: Who) -> f64 {
+    pub(super) fn ratio(&self, shape: &DiskConfiguration, load: u32, a: CarrollScheduler, b: CarrollScheduler) -> f64 {
         self.mib_s(shape, load, a) / self.mib_s(shape, load, b)
     }
 
     /// The ratio at each configuration of `shapes` and each load.
-    pub(super) fn ratios(&self, shapes: &[&'static DiskConfiguration], a: Who, b: Who) -> Vec<f64> {
+    pub(super) fn ratios(
+        &self,
+        shapes: &[&'static DiskConfiguration],
+        a: CarrollScheduler,
+        b: CarrollScheduler,
+    ) -> Vec<f64> {
         let of =
             |s: &&'static DiskConfiguration| self.loads.iter().map(|&l| self.ratio(s, l, a, b)).collect::<Vec<_>>();
         shapes.iter().flat_map(of).collect()
     }
 
     /// The highest bandwidth of all schedulers but `without`.
-    pub(super) fn best(&self, shape: &DiskConfiguration, load: u32, without: &[Who]) -> f64 {
+    pub(super) fn best(&self, shape: &DiskConfiguration, load: u32, without: &[CarrollScheduler]) -> f64 {
         let others = TEN.into_iter().filter(|w| !without.contains(w));
         others.map(|w| self.mib_s(shape, load, w)).fold(0.0, f64::max)
     }
@@ -159,7 +168,7 @@ impl Results {
 
     /// Bandwidth: a row for each configuration and load.
     pub(super) fn table(&self, title: &str) -> ResultTable {
-        let columns: Vec<&str> = ["machine", "processes"].into_iter().chain(TEN.map(Who::key)).collect();
+        let columns: Vec<&str> = ["machine", "processes"].into_iter().chain(TEN.map(CarrollScheduler::key)).collect();
         let mut table = ResultTable::new("bandwidth", title, &columns);
         for shape in SHAPES {
             for &load in &self.loads {
@@ -197,7 +206,7 @@ impl Results {
 
     /// A panel for each configuration: bandwidth over processes.
     pub(super) fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &'static DiskConfiguration, who: Who| FigureLine {
+        let line = |shape: &'static DiskConfiguration, who: CarrollScheduler| FigureLine {
             name: who.key().replace('_', " "),
             points: self.loads.iter().map(|&l| (f64::from(l), self.mib_s(shape, l, who))).collect(),
         };

@@ -2,7 +2,7 @@
 
 use super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, mean, span};
 use super::figure;
-use super::readers::{Results, Who, Who::*, seconds};
+use super::readers::{CarrollScheduler, CarrollScheduler::*, ReaderResults, seconds};
 use crate::{Claim, Experiment, Outcome, Setup};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -15,7 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const SOURCE: &str = "Carroll 5.1.2";
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run("1m", setup)?;
+    let results = ReaderResults::run("1m", setup)?;
     let title = "Aggregate bandwidth of readers of 1 MiB, MiB/s (Figure 5.2)";
     let figure = figure::draw("Readers of 1 MiB at random places: MiB/s over processes", &results.panels(), 4);
     Ok(Outcome {
@@ -32,7 +32,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     })
 }
 
-fn claims(r: &Results) -> Vec<Claim> {
+fn claims(r: &ReaderResults) -> Vec<Claim> {
     vec![
         without_idling_it_is_best(r),
         deep_fifo_at_low_load(r),
@@ -51,7 +51,7 @@ fn claims(r: &Results) -> Vec<Claim> {
     ]
 }
 
-fn all(r: &Results) -> Vec<&'static DiskConfiguration> {
+fn all(r: &ReaderResults) -> Vec<&'static DiskConfiguration> {
     r.shapes().collect()
 }
 
@@ -61,7 +61,7 @@ fn by_shape<'a>(values: impl IntoIterator<Item = (&'a DiskConfiguration, f64)>) 
     each.join(", ")
 }
 
-fn without_idling_it_is_best(r: &Results) -> Claim {
+fn without_idling_it_is_best(r: &ReaderResults) -> Claim {
     let share =
         |s: &'static DiskConfiguration| mean(r.queued().map(|l| r.mib_s(s, l, CfqNoIdle) / r.best(s, l, &[CfqNoIdle])));
     let shares: Vec<(&DiskConfiguration, f64)> =
@@ -79,7 +79,7 @@ fn without_idling_it_is_best(r: &Results) -> Claim {
     )
 }
 
-fn deep_fifo_at_low_load(r: &Results) -> Claim {
+fn deep_fifo_at_low_load(r: &ReaderResults) -> Claim {
     let low: Vec<u32> = r.loads.iter().copied().filter(|&l| l <= 64).collect();
     let (mut best, mut cases) = (0, 0);
     for s in r.shapes() {
@@ -99,7 +99,7 @@ fn deep_fifo_at_low_load(r: &Results) -> Claim {
     )
 }
 
-fn deep_fifo_does_not_scale(r: &Results) -> Claim {
+fn deep_fifo_does_not_scale(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
     let growth = |s: &'static DiskConfiguration| (s, r.mib_s(s, most, FifoDeep) / r.mib_s(s, fewest, FifoDeep));
     let all = [&RAID6_8, &RAID10_2, &RAID5_8, &DISK].map(growth);
@@ -113,7 +113,7 @@ fn deep_fifo_does_not_scale(r: &Results) -> Claim {
     )
 }
 
-fn idling_is_bimodal(r: &Results) -> Claim {
+fn idling_is_bimodal(r: &ReaderResults) -> Claim {
     let share = |s: &'static DiskConfiguration| (s, mean(r.loads.iter().map(|&l| r.ratio(s, l, Cfq, CfqNoIdle))));
     let shares: Vec<(&DiskConfiguration, f64)> = r.shapes().map(share).collect();
     let (good, poor) = (shares.iter().filter(|s| s.1 >= 0.97).count(), shares.iter().filter(|s| s.1 <= 0.7).count());
@@ -128,7 +128,7 @@ fn idling_is_bimodal(r: &Results) -> Claim {
     )
 }
 
-fn noop_is_fifo(r: &Results) -> Claim {
+fn noop_is_fifo(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), Noop, Fifo));
     Claim::new(
         SOURCE,
@@ -140,7 +140,7 @@ fn noop_is_fifo(r: &Results) -> Claim {
     )
 }
 
-fn noop_is_flat(r: &Results) -> Claim {
+fn noop_is_flat(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
     let (low, high) = span(r.shapes().map(|s| r.mib_s(s, most, Noop) / r.mib_s(s, fewest, Noop)));
     Claim::new(
@@ -153,7 +153,7 @@ fn noop_is_flat(r: &Results) -> Claim {
     )
 }
 
-fn sstf_is_scan(r: &Results) -> Claim {
+fn sstf_is_scan(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), Sstf, Scan));
     Claim::new(
         SOURCE,
@@ -165,7 +165,7 @@ fn sstf_is_scan(r: &Results) -> Claim {
     )
 }
 
-fn distance_on_raid_0(r: &Results) -> Claim {
+fn distance_on_raid_0(r: &ReaderResults) -> Claim {
     let leads: Vec<f64> = r
         .loads
         .iter()
@@ -183,7 +183,7 @@ fn distance_on_raid_0(r: &Results) -> Claim {
     )
 }
 
-fn longest_waits(r: &Results) -> Claim {
+fn longest_waits(r: &ReaderResults) -> Claim {
     let longest = |s: &'static DiskConfiguration| {
         span(r.loads.iter().flat_map(|&l| [Scan, Sstf].map(|w| r.at(s, l, w).max_ms / 1e3))).1
     };
@@ -206,10 +206,11 @@ fn longest_waits(r: &Results) -> Claim {
     )
 }
 
-fn deviations_of_distance(r: &Results) -> Claim {
+fn deviations_of_distance(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
-    let grown = |s: &'static DiskConfiguration, w: Who| r.at(s, most, w).stddev_ms / r.at(s, first, w).stddev_ms;
+    let grown =
+        |s: &'static DiskConfiguration, w: CarrollScheduler| r.at(s, most, w).stddev_ms / r.at(s, first, w).stddev_ms;
     let distance = mean(r.shapes().flat_map(|s| [Scan, Sstf].map(|w| grown(s, w))));
     let others = mean(r.shapes().flat_map(|s| [Noop, Fifo, Deadline, CfqNoIdle].map(|w| grown(s, w))));
     let load = f64::from(most) / f64::from(first.max(1));
@@ -223,7 +224,7 @@ fn deviations_of_distance(r: &Results) -> Claim {
     )
 }
 
-fn anticipation_on_arrays(r: &Results) -> Claim {
+fn anticipation_on_arrays(r: &ReaderResults) -> Claim {
     let loss = |s: &'static DiskConfiguration| (s, mean(r.queued().map(|l| r.ratio(s, l, AsNoAntic, As))));
     let losses: Vec<(&DiskConfiguration, f64)> = r.arrays().map(loss).collect();
     Claim::new(
@@ -237,7 +238,7 @@ fn anticipation_on_arrays(r: &Results) -> Claim {
     )
 }
 
-fn anticipation_on_disks(r: &Results) -> Claim {
+fn anticipation_on_disks(r: &ReaderResults) -> Claim {
     let gain = |s: &'static DiskConfiguration| (s, mean(r.queued().map(|l| r.ratio(s, l, As, AsNoAntic))));
     let gains = [&DISK, &RAID_DISK].map(gain);
     Claim::new(
@@ -250,7 +251,7 @@ fn anticipation_on_disks(r: &Results) -> Claim {
     )
 }
 
-fn deadline_is_fifo(r: &Results) -> Claim {
+fn deadline_is_fifo(r: &ReaderResults) -> Claim {
     let loads: Vec<u32> = r.loads.iter().copied().filter(|&l| l >= 128).collect();
     let (low, high) = span(r.shapes().flat_map(|s| loads.iter().map(move |&l| r.ratio(s, l, Deadline, Fifo))));
     Claim::new(
@@ -263,7 +264,7 @@ fn deadline_is_fifo(r: &Results) -> Claim {
     )
 }
 
-fn deadline_falls_sooner(r: &Results) -> Claim {
+fn deadline_falls_sooner(r: &ReaderResults) -> Claim {
     // The cases in which the mean latency is above the expiry of 500 ms, and deadline is still above FIFO.
     let mut above = Vec::new();
     let mut cases = 0;
@@ -301,13 +302,13 @@ mod tests {
         ArrayResult { mib_s, mean_ms, stddev_ms: mean_ms / 2.0, max_ms: 3.0 * mean_ms, unevenness: 0.1 }
     }
 
-    fn failing(cell: impl Fn(&DiskConfiguration, u32, Who) -> ArrayResult) -> Vec<String> {
-        let r = Results::made_up(&[32, 96, 256], cell);
+    fn failing(cell: impl Fn(&DiskConfiguration, u32, CarrollScheduler) -> ArrayResult) -> Vec<String> {
+        let r = ReaderResults::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()
     }
 
     #[test]
-    fn were_all_schedulers_equal_the_claims_of_a_difference_would_fail() {
+    fn claims_of_a_difference_fail_if_all_schedulers_are_equal() {
         let failing = failing(|_, _, _| measured(50.0, 100.0));
         for part in ["bimodal", "10 MiB/s ahead", "58 s", "grows linearly", "better without anticipation"] {
             assert!(failing.iter().any(|c| c.contains(part)), "{part}: {failing:?}");
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn were_all_different_the_claims_of_likeness_would_fail() {
+    fn claims_of_likeness_fail_if_all_schedulers_differ() {
         let failing = failing(|_, load, who| {
             let who = TEN.iter().position(|&w| w == who).unwrap_or(0) as f64;
             measured(50.0 + 20.0 * who + f64::from(load), 600.0)

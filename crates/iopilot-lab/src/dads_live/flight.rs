@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change of scheduler that was carried out.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct SchedulerChange {
     /// Seconds from the start of the flight.
     pub(super) at_s: f64,
     pub(super) from: String,
@@ -75,7 +75,7 @@ impl AutopilotDaemon {
     }
 
     /// Ends the daemon with a signal. Returns its changes and its audit.
-    pub(super) fn end(mut self) -> anyhow::Result<(Vec<Change>, String)> {
+    pub(super) fn end(mut self) -> anyhow::Result<(Vec<SchedulerChange>, String)> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().context("ending dads run")?;
         let status = self.child.wait().context("waiting for dads run")?;
@@ -93,8 +93,8 @@ impl Drop for AutopilotDaemon {
 }
 
 /// The changes in an audit. The check after a change says how much the change gained.
-fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
-    let mut changes: Vec<Change> = Vec::new();
+fn changes(audit: &str) -> anyhow::Result<Vec<SchedulerChange>> {
+    let mut changes: Vec<SchedulerChange> = Vec::new();
     let mut began = None;
     for line in audit.lines() {
         let event: Value = serde_json::from_str(line).with_context(|| format!("reading `{line}`"))?;
@@ -109,7 +109,7 @@ fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
         }
         let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
         if event["carried_out"] == true {
-            changes.push(Change {
+            changes.push(SchedulerChange {
                 at_s: time - began,
                 from: text("scheduler"),
                 to: text("decision"),
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_told_with_what_it_promised_and_what_came_of_it() {
+    fn a_change_has_its_promised_and_its_measured_gain() {
         let audit = r#"{"time_s":100.0,"event":"start"}
 {"time_s":102.0,"event":"check","scheduler":"none","decision":"bfq","gain":0.5,"carried_out":true,"why":"better"}
 {"time_s":104.0,"event":"check","scheduler":"bfq","decision":"bfq","carried_out":false,"measured_gain_percent":41.0}

@@ -1,7 +1,7 @@
 //! The autopilot with its defaults, without a model of the disk: from `none` under a load that saturates the disk, and
 //! from each scheduler under a load that changes.
 
-use super::flight::{AutopilotDaemon, Change};
+use super::flight::{AutopilotDaemon, SchedulerChange};
 use crate::outcome::Cell;
 use crate::virtual_disk::VirtualDisk;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
@@ -67,7 +67,7 @@ struct Measured {
     alone: Vec<f64>,
     /// The same at the end of a flight from `none`, and the changes of that flight.
     flown: f64,
-    changes: Vec<Change>,
+    changes: Vec<SchedulerChange>,
     /// Seconds that the changing load took under each scheduler alone, and in a flight from each start.
     load_alone: Vec<f64>,
     load_flown: Vec<(&'static str, f64, usize)>,

@@ -13,7 +13,7 @@ const IDS: u32 = 1 << 28;
 /// starts a process for each file of a tree ([`BenchmarkSequence::forking`]), and the files were written at the same
 /// time ([`BenchmarkSequence::interleaved`]).
 #[derive(Clone, Debug)]
-pub struct BenchmarksAtOnce {
+pub(crate) struct BenchmarksAtOnce {
     processes: u32,
     capacity: u64,
     seed: u64,
@@ -33,7 +33,7 @@ struct Run {
 impl BenchmarksAtOnce {
     /// All five benchmarks, each with as many `processes`, which read a `share` of their files on a disk of `capacity`
     /// sectors.
-    pub fn new(processes: u32, share: f64, capacity: u64, seed: u64) -> Self {
+    pub(crate) fn new(processes: u32, share: f64, capacity: u64, seed: u64) -> Self {
         let mut all = Self { processes, capacity, seed, share, runs: Vec::new(), over: None };
         for (i, benchmark) in GfBenchmark::ALL.into_iter().enumerate() {
             let sequence = all.sequence(benchmark, FIRST + i as u32 * IDS, Nanos::ZERO);
@@ -43,7 +43,7 @@ impl BenchmarksAtOnce {
     }
 
     /// The time until each benchmark had finished once; `None` before.
-    pub fn seconds(&self) -> Option<f64> {
+    pub(crate) fn seconds(&self) -> Option<f64> {
         self.over.map(Nanos::as_secs_f64)
     }
 
@@ -115,7 +115,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn what_is_done_begins_again_until_each_was_done_once() {
+    fn a_finished_benchmark_begins_again_until_each_has_finished_once() {
         let mut source = BenchmarksAtOnce::new(2, 0.01, 400 << 21, 1);
         let log = TestDevice::default().run(&mut source);
         let done: Vec<u32> = source.runs.iter().map(|run| run.times_done).collect();

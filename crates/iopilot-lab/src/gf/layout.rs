@@ -1,6 +1,6 @@
 //! [`FilePlacement`]: where the blocks of a file are on the disk.
 
-use super::piece::{PAGE, PROCESSES, Piece};
+use super::request::{BenchmarkRequest, PAGE, PROCESSES};
 use std::collections::VecDeque;
 
 /// Blocks that an indirect block of ext3 points to: 4 MiB.
@@ -57,7 +57,7 @@ impl FileMap {
     }
 
     /// Adds the requests for a piece of the file. The piece's address is that in a file in one piece.
-    pub(super) fn place(&mut self, piece: Piece, out: &mut VecDeque<Piece>) {
+    pub(super) fn place(&mut self, piece: BenchmarkRequest, out: &mut VecDeque<BenchmarkRequest>) {
         let first = self.number * self.file;
         let end = piece.lba + u64::from(piece.sectors);
         if self.layout == FilePlacement::OnePiece || piece.lba < first || end > first + self.file {
@@ -74,11 +74,11 @@ impl FileMap {
                 self.known.resize(run + 1, false);
             }
             if !std::mem::replace(&mut self.known[run], true) {
-                out.push_back(Piece { lba: start, sectors: PAGE as u32, ahead: false, ..next });
+                out.push_back(BenchmarkRequest { lba: start, sectors: PAGE as u32, ahead: false, ..next });
                 // The data's address is only known when the indirect block has been read.
                 next.ahead = false;
             }
-            out.push_back(Piece { lba: start + PAGE + within, sectors: sectors as u32, ..next });
+            out.push_back(BenchmarkRequest { lba: start + PAGE + within, sectors: sectors as u32, ..next });
             offset += sectors;
             // The rest is issued at the same time.
             next.ahead = true;
@@ -88,7 +88,7 @@ impl FileMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::piece::IssuingTask;
+    use super::super::request::IssuingTask;
     use super::*;
     use iopilot_block::Nanos;
 
@@ -96,7 +96,7 @@ mod tests {
 
     fn places(map: &mut FileMap, lba: u64, sectors: u32) -> Vec<(u64, u32, bool)> {
         let mut out = VecDeque::new();
-        let piece = Piece { lba, sectors, ahead: false, think: Nanos::ZERO, task: IssuingTask::Own };
+        let piece = BenchmarkRequest { lba, sectors, ahead: false, think: Nanos::ZERO, task: IssuingTask::Own };
         map.place(piece, &mut out);
         out.into_iter().map(|piece| (piece.lba, piece.sectors, piece.ahead)).collect()
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_one_piece_is_where_it_is() {
+    fn a_file_in_one_piece_is_not_moved() {
         let mut map = FileMap::new(FilePlacement::OnePiece, 3, FILE);
         assert_eq!(places(&mut map, 3 * FILE + 8184, 16), [(3 * FILE + 8184, 16, false)]);
         assert_eq!(FilePlacement::OnePiece.sectors(32, FILE), 32 * FILE);

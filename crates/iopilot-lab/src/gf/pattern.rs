@@ -2,7 +2,7 @@
 
 use super::GfBenchmark;
 use super::layout::GfFileSystem;
-use super::piece::{IssuingTask, PAGE, PROCESSES, Piece};
+use super::request::{BenchmarkRequest, IssuingTask, PAGE, PROCESSES};
 use super::tree::TreeWalk;
 use iopilot_block::Nanos;
 
@@ -62,8 +62,8 @@ impl ProcessReads {
     }
 
     /// The next request; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<Piece> {
-        let piece = |lba, sectors: u64, ahead| Piece {
+    pub(super) fn next(&mut self) -> Option<BenchmarkRequest> {
+        let piece = |lba, sectors: u64, ahead| BenchmarkRequest {
             lba,
             sectors: sectors as u32,
             ahead,

@@ -3,7 +3,7 @@
 use super::GfBenchmark;
 use super::layout::{FileMap, FilePlacement, GfFileSystem};
 use super::pattern::ProcessReads;
-use super::piece::{IssuingTask, PROCESSES, Piece};
+use super::request::{BenchmarkRequest, IssuingTask, PROCESSES};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
@@ -55,9 +55,9 @@ struct Stream {
     pattern: ProcessReads,
     map: FileMap,
     /// Requests of the pattern that are issued next.
-    placed: VecDeque<Piece>,
+    placed: VecDeque<BenchmarkRequest>,
     left: u32,
-    next: Option<Piece>,
+    next: Option<BenchmarkRequest>,
     outstanding: u32,
     /// When it last resumed.
     since: Nanos,
@@ -139,14 +139,14 @@ impl BenchmarkSequence {
 
     /// The same, but processes read only this share of their files, from 0 to 1. The files are placed as whole ones.
     #[must_use]
-    pub fn share(self, share: f64) -> Self {
+    pub(crate) fn share(self, share: f64) -> Self {
         Self { share: share.clamp(0.0, 1.0), ..self }
     }
 
     /// The same, but the files were written at the same time on ext3: runs of 4 MiB alternate. Each run follows its
     /// indirect block, which is read when the run is first read.
     #[must_use]
-    pub fn interleaved(self) -> Self {
+    pub(crate) fn interleaved(self) -> Self {
         let files = GfFileSystem { layout: FilePlacement::Interleaved, ..self.files };
         Self { files, ..self }
     }
@@ -154,7 +154,7 @@ impl BenchmarkSequence {
     /// The same, but directories have no index, as `mke2fs` made them until 2006: files are listed in the order in
     /// which they were created. With an index they are listed in the order of the hashes of their names.
     #[must_use]
-    pub fn unhashed(self) -> Self {
+    pub(crate) fn unhashed(self) -> Self {
         let files = GfFileSystem { hashed: false, ..self.files };
         Self { files, ..self }
     }
@@ -162,14 +162,14 @@ impl BenchmarkSequence {
     /// The same, but a process that waits for its read-ahead unplugs the device, as `sync_page` does. That matters
     /// where two windows do not reach the disk as one request.
     #[must_use]
-    pub fn unplugging(self) -> Self {
+    pub(crate) fn unplugging(self) -> Self {
         Self { unplugs: true, ..self }
     }
 
     /// The same, but `find` starts a process for each file of a tree, as the real one does (GF 4.6.2); by default it
     /// reads them itself. [`BenchmarkSequence::benchmark`] does not know those processes.
     #[must_use]
-    pub fn forking(self) -> Self {
+    pub(crate) fn forking(self) -> Self {
         Self { forking: true, first: FIRST, ..self }
     }
 
@@ -190,17 +190,17 @@ impl BenchmarkSequence {
 
     /// The same, but `find` and `cat` are one program (GF 3.6.4): no time is taken to start one.
     #[must_use]
-    pub fn one_program(self) -> Self {
+    pub(crate) fn one_program(self) -> Self {
         Self { one_program: true, ..self }
     }
 
     /// The start and end of each finished benchmark. A benchmark ends when its last process resumes.
-    pub fn times(&self) -> &[(Nanos, Nanos)] {
+    pub(crate) fn times(&self) -> &[(Nanos, Nanos)] {
         &self.times
     }
 
     /// The benchmark that `process` belongs to.
-    pub fn benchmark(&self, process: ProcessId) -> Option<GfBenchmark> {
+    pub(crate) fn benchmark(&self, process: ProcessId) -> Option<GfBenchmark> {
         let index = process.0.checked_sub(self.first)? / self.processes;
         self.benchmarks.get(index as usize).copied()
     }

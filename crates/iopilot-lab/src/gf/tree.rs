@@ -1,6 +1,6 @@
 //! [`TreeWalk`]: the traversal of a source tree with small files (GF 2.4.3).
 
-use super::piece::{IssuingTask, PAGE, Piece};
+use super::request::{BenchmarkRequest, IssuingTask, PAGE};
 use iopilot_block::Nanos;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -60,8 +60,9 @@ impl TreeWalk {
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<Piece> {
-        let page = |lba, think| Piece { lba, sectors: PAGE as u32, ahead: false, think, task: IssuingTask::Own };
+    pub(super) fn next(&mut self) -> Option<BenchmarkRequest> {
+        let page =
+            |lba, think| BenchmarkRequest { lba, sectors: PAGE as u32, ahead: false, think, task: IssuingTask::Own };
         if let Some(lba) = self.inodes.take() {
             return Some(page(lba, Nanos::ZERO));
         }
@@ -73,7 +74,7 @@ impl TreeWalk {
         }
         // Four pages, then windows of 8, 16 and 32.
         let pages = (4 << self.windows.min(3)).min(self.file.1);
-        let piece = Piece {
+        let piece = BenchmarkRequest {
             lba: self.file.0,
             sectors: (pages * PAGE) as u32,
             ahead: self.windows >= 2,
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn a_tree_is_that_of_linux_2_6_17() {
         let mut walk = TreeWalk::new(1000, 700_000, true, 1, 1.0);
-        let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
+        let pieces: Vec<BenchmarkRequest> = std::iter::from_fn(|| walk.next()).collect();
         let files = pieces.iter().filter(|p| p.think > Nanos::ZERO).count();
         let bytes: u64 = pieces.iter().map(|p| u64::from(p.sectors) * 512).sum();
         assert!((17_000..23_000).contains(&files), "{files}");
@@ -141,7 +142,7 @@ mod tests {
     fn without_hashes_the_files_of_a_directory_are_read_in_the_order_of_their_blocks() {
         let backwards = |hashed| {
             let mut walk = TreeWalk::new(0, 700_000, hashed, 1, 0.1);
-            let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
+            let pieces: Vec<BenchmarkRequest> = std::iter::from_fn(|| walk.next()).collect();
             let steps = pieces.windows(2).filter(|w| w[1].task != IssuingTask::Own);
             steps.clone().filter(|w| w[1].lba < w[0].lba).count() as f64 / steps.count() as f64
         };

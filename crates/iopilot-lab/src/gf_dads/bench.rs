@@ -45,7 +45,7 @@ pub(super) struct ReaderLoad {
 
 /// The candidates that the autopilot compares, and the model it tries them on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pilots {
+pub(super) struct AutopilotSetup {
     pub(super) objective: Objective,
     /// Whether trials run on the disk itself, not on its tables.
     pub(super) exact: bool,
@@ -53,7 +53,7 @@ pub(super) struct Pilots {
     pub(super) trial_requests: u64,
 }
 
-impl Pilots {
+impl AutopilotSetup {
     /// As in the source.
     pub(super) const THESIS: Self = Self { objective: Objective::ServiceTime, exact: false, trial_requests: 0 };
     /// With longer trials, as on live disks.
@@ -155,7 +155,7 @@ pub(super) fn flown(
     disk: &TrainedDisk,
     bench: ReaderLoad,
     pair: [SchedulerIndex; 2],
-    pilots: Pilots,
+    pilots: AutopilotSetup,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Run> {
     let candidates = pair.iter().map(|&s| spec(s)).collect::<Result<Vec<_>, _>>()?;

@@ -1,6 +1,6 @@
 //! All runs.
 
-use super::bench::{self, ALL, Pilots, ReaderLoad, Run, SchedulerIndex};
+use super::bench::{self, ALL, AutopilotSetup, ReaderLoad, Run, SchedulerIndex};
 use super::subject::TrainedDisk;
 use super::{CFQ, NOOP, Pair, Plan};
 use crate::Setup;
@@ -8,18 +8,21 @@ use iopilot_dads::Objective;
 use rayon::prelude::*;
 
 /// Other objectives, and other models for the trials.
-pub(super) const VARIANTS: [(&str, Pilots); 4] = [
-    ("service time, tables", Pilots::THESIS),
-    ("service time, the disk itself", Pilots { exact: true, ..Pilots::THESIS }),
-    ("busy time, tables", Pilots { objective: Objective::BusyTime, ..Pilots::THESIS }),
-    ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true, ..Pilots::THESIS }),
+pub(super) const VARIANTS: [(&str, AutopilotSetup); 4] = [
+    ("service time, tables", AutopilotSetup::THESIS),
+    ("service time, the disk itself", AutopilotSetup { exact: true, ..AutopilotSetup::THESIS }),
+    ("busy time, tables", AutopilotSetup { objective: Objective::BusyTime, ..AutopilotSetup::THESIS }),
+    (
+        "busy time, the disk itself",
+        AutopilotSetup { objective: Objective::BusyTime, exact: true, ..AutopilotSetup::THESIS },
+    ),
 ];
 /// The pairs of schedulers, and the number of processes, for the variants.
 const VARIED: ([Pair; 2], u32) = ([[CFQ, NOOP], [NOOP, CFQ]], 8);
 
 /// One disk with one number of processes.
-pub(super) struct Cell {
-    /// The index in [`Results::disks`].
+pub(super) struct FlightCell {
+    /// The index in [`FlightResults::disks`].
     pub(super) disk: usize,
     pub(super) processes: u32,
     /// The runs under each scheduler alone, for the schedulers of some pair.
@@ -32,7 +35,7 @@ pub(super) struct Cell {
     pub(super) varied: Vec<(usize, Pair, Run)>,
 }
 
-impl Cell {
+impl FlightCell {
     /// The runs under one scheduler.
     pub(super) fn alone(&self) -> impl Iterator<Item = (SchedulerIndex, &Run)> {
         self.alone.iter().enumerate().filter_map(|(scheduler, run)| Some((scheduler, run.as_ref()?)))
@@ -81,20 +84,20 @@ impl PairView<'_> {
 }
 
 /// All runs and their plan.
-pub(super) struct Results {
+pub(super) struct FlightResults {
     pub(super) disks: Vec<TrainedDisk>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<FlightCell>,
     pub(super) plan: &'static Plan,
 }
 
-impl Results {
+impl FlightResults {
     /// Every pair on every disk, by processes.
     pub(super) fn views(&self) -> impl Iterator<Item = PairView<'_>> {
         self.cells.iter().flat_map(|cell| self.of(cell))
     }
 
     /// Every pair of a cell.
-    pub(super) fn of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = PairView<'a>> {
+    pub(super) fn of<'a>(&'a self, cell: &'a FlightCell) -> impl Iterator<Item = PairView<'a>> {
         self.plan.pairs.iter().filter_map(move |&(pair, ..)| {
             let [a, b] = pair;
             let of = |runs: &'a [(Pair, Run)], pair: Pair| runs.iter().find(|(p, _)| *p == pair).map(|(_, run)| run);
@@ -120,14 +123,14 @@ enum Job {
 }
 
 /// Runs everything; the number of threads changes nothing.
-pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Results> {
+pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<FlightResults> {
     let disks = plan.disks.par_iter().map(|name| TrainedDisk::new(name, setup)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut cells = Vec::new();
     let mut jobs = Vec::new();
     for (disk, subject) in disks.iter().enumerate() {
         for &processes in plan.processes {
             let none = [const { None }; ALL.len()];
-            cells.push(Cell {
+            cells.push(FlightCell {
                 disk,
                 processes,
                 alone: none,
@@ -152,14 +155,14 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
         .par_iter()
         .with_max_len(1)
         .map(|&(cell, job)| {
-            let Cell { disk, processes, .. } = cells[cell];
+            let FlightCell { disk, processes, .. } = cells[cell];
             let disk = &disks[disk];
             let share = plan.share(processes);
             let load = ReaderLoad { processes, share, interval: plan.interval, seed: setup.seed };
             match job {
                 Job::Alone(scheduler) => bench::alone(disk, load, scheduler, setup),
-                Job::Flown(pair) => bench::flown(disk, load, pair, Pilots::THESIS, setup),
-                Job::Lasting(pair) => bench::flown(disk, load, pair, Pilots::LASTING, setup),
+                Job::Flown(pair) => bench::flown(disk, load, pair, AutopilotSetup::THESIS, setup),
+                Job::Lasting(pair) => bench::flown(disk, load, pair, AutopilotSetup::LASTING, setup),
                 Job::Varied(variant, pair) => bench::flown(disk, load, pair, VARIANTS[variant].1, setup),
             }
         })
@@ -172,5 +175,5 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
             Job::Varied(variant, pair) => cells[cell].varied.push((variant, pair, run)),
         }
     }
-    Ok(Results { disks, cells, plan })
+    Ok(FlightResults { disks, cells, plan })
 }

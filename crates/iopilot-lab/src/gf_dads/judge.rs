@@ -1,7 +1,7 @@
 //! Judges the source's claims by the results.
 
 use super::bench::{AS, CFQ, DEADLINE, NOOP, Run, SchedulerIndex, name};
-use super::cells::{PairView, Results};
+use super::cells::{FlightResults, PairView};
 use super::{BENCHMARKS, picture, tables};
 use crate::{Claim, Outcome};
 
@@ -21,7 +21,7 @@ const HARD: &str = "GF 4.6.1";
 const SOLID: &str = "GF 4.6.2";
 
 /// Tables, claims and notes.
-pub(super) fn outcome(results: &Results, quick: bool) -> Outcome {
+pub(super) fn outcome(results: &FlightResults, quick: bool) -> Outcome {
     let views: Vec<PairView<'_>> = results.views().collect();
     let (ssd, hard): (Vec<PairView<'_>>, Vec<PairView<'_>>) = views.iter().partition(|v| v.disk.solid_state);
     let claims = [hard_disks(&hard), solid_state(&ssd), lasting(&hard, &ssd)];

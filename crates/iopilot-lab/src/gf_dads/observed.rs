@@ -5,7 +5,7 @@ use iopilot_device::{Completion, Device, DeviceRequest};
 
 /// A request as the disk served it; requests that were merged are one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Service {
+pub(super) struct ObservedService {
     pub(super) request: DeviceRequest,
     /// Where the previous request ended.
     pub(super) previous_end: Lba,
@@ -18,7 +18,7 @@ pub(super) struct ObservedDisk<D> {
     disk: D,
     current: Option<(DeviceRequest, Nanos)>,
     previous_end: Lba,
-    services: Vec<Service>,
+    services: Vec<ObservedService>,
 }
 
 impl<D: Device> ObservedDisk<D> {
@@ -27,7 +27,7 @@ impl<D: Device> ObservedDisk<D> {
     }
 
     /// Takes the services recorded since the last call.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = Service> + '_ {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = ObservedService> + '_ {
         self.services.drain(..)
     }
 }
@@ -47,7 +47,8 @@ impl<D: Device> Device for ObservedDisk<D> {
         self.disk.advance(now, out);
         for completion in &out[before..] {
             if let Some((request, issued)) = self.current.take_if(|(request, _)| request.id == completion.id) {
-                let service = Service { request, previous_end: self.previous_end, time: completion.at - issued };
+                let service =
+                    ObservedService { request, previous_end: self.previous_end, time: completion.at - issued };
                 self.services.push(service);
                 self.previous_end = Lba(request.lba.0 + u64::from(request.sectors.0));
             }
@@ -71,7 +72,7 @@ mod tests {
     use iopilot_device::ConstantDevice;
 
     #[test]
-    fn each_service_is_noted_with_where_the_one_before_ended() {
+    fn each_service_records_where_the_one_before_ended() {
         let mut disk = ObservedDisk::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 0.0));
         let mut serve = |lba, now| {
             let id = RequestId::from_index(0);

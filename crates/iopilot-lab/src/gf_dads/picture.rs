@@ -1,6 +1,6 @@
 //! One disk's results as GF Figures 4.4 to 4.12 show them: lines for the schedulers alone, bars for the autopilot.
 
-use super::cells::{PairView, Results};
+use super::cells::{FlightResults, PairView};
 use super::{BENCHMARKS, Pair, bench};
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
@@ -18,11 +18,11 @@ const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#808892}.name{font
     .line{fill:none;stroke:#d55e00;stroke-width:1.4;stroke-linejoin:round}.dash{stroke:#5d6570;stroke-dasharray:5 3}";
 
 /// For each disk the file's name and content.
-pub(super) fn all(results: &Results) -> Vec<(String, String)> {
+pub(super) fn all(results: &FlightResults) -> Vec<(String, String)> {
     results.disks.iter().map(|disk| (format!("gf-dads-{}.svg", disk.name), draw(results, &disk.name))).collect()
 }
 
-fn draw(results: &Results, disk: &str) -> String {
+fn draw(results: &FlightResults, disk: &str) -> String {
     let views: Vec<PairView<'_>> = results.views().filter(|v| v.disk.name == disk).collect();
     let pairs: Vec<Pair> =
         results.plan.pairs.iter().map(|p| p.0).filter(|pair| views.iter().any(|v| v.pair == *pair)).collect();

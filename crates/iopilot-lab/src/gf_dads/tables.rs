@@ -2,7 +2,7 @@
 
 use super::BENCHMARKS;
 use super::bench::{self, Run};
-use super::cells::{PairView, Results, VARIANTS};
+use super::cells::{FlightResults, PairView, VARIANTS};
 use crate::ResultTable;
 use crate::outcome::Cell;
 
@@ -16,7 +16,7 @@ const NAMES: [[&str; 2]; 5] = [
 ];
 
 /// All tables.
-pub(super) fn all(results: &Results) -> Vec<ResultTable> {
+pub(super) fn all(results: &FlightResults) -> Vec<ResultTable> {
     let mut tables = Vec::new();
     for solid_state in [false, true] {
         for (i, &(pair, hard, ssd)) in results.plan.pairs.iter().enumerate() {
@@ -65,7 +65,7 @@ fn figure_of<'a>(name: &'static str, title: String, views: impl Iterator<Item = 
 }
 
 /// Seconds under each scheduler alone.
-fn alone(results: &Results) -> ResultTable {
+fn alone(results: &FlightResults) -> ResultTable {
     let benchmarks = BENCHMARKS.map(|b| format!("{b}_s"));
     let mut columns = vec!["disk", "processes", "scheduler", "total_s"];
     columns.extend(benchmarks.iter().map(String::as_str));
@@ -83,7 +83,7 @@ fn alone(results: &Results) -> ResultTable {
 }
 
 /// The thesis' trials, and longer ones.
-fn lasting(results: &Results) -> ResultTable {
+fn lasting(results: &FlightResults) -> ResultTable {
     let title = "The source's trials, and longer ones: total time against the better of the two alone, %";
     let columns = ["disk", "processes", "scheduler", "source_%", "lasting_%", "changes", "pinned", "model_error_%"];
     let mut table = ResultTable::new("lasting", title, &columns);
@@ -106,7 +106,7 @@ fn lasting(results: &Results) -> ResultTable {
 }
 
 /// Other objectives and models that the autopilot might use.
-fn variants(results: &Results) -> Option<ResultTable> {
+fn variants(results: &FlightResults) -> Option<ResultTable> {
     let title = "Other objectives and models of the autopilot: total time against the better of the two alone, %";
     let columns = ["disk", "processes", "scheduler", "compared", "over_better_%", "changes", "pinned", "model_error_%"];
     let mut table = ResultTable::new("variants", title, &columns);

@@ -63,11 +63,11 @@ fn blocks(lba: Lba, sectors: Sectors) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gf_table_accuracy::service::Service;
+    use crate::gf_table_accuracy::service::DeviceService;
     use iopilot_block::{Nanos, Op};
 
     fn lesson(lba: u64, sectors: u32) -> Lesson {
-        let service = Service {
+        let service = DeviceService {
             op: Op::Read,
             lba: Lba(lba),
             sectors: Sectors(sectors),

@@ -1,6 +1,6 @@
 //! Judges the source's claims by the measurements.
 
-use super::measure::Case;
+use super::measure::AccuracyCase;
 use super::tables::{differences, means, of_the_source, percent};
 use super::{PROCESSES, SAMPLES, Subject, Variant, WAYS, Way, picture};
 use crate::gf::GfBenchmark;
@@ -24,7 +24,7 @@ const AHEAD: &str = "once it is ahead of the disk it serves hits, many in the ti
                      and learns that miss afterwards: so it gets further ahead";
 
 /// Tables, claims and notes.
-pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
+pub(super) fn outcome(cases: &[AccuracyCase], quick: bool) -> Outcome {
     let mut claims = vec![after_tac(cases)];
     for subject in Subject::ALL {
         claims.extend([whole(cases, subject), each(cases, subject)]);
@@ -57,7 +57,7 @@ pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
 /// Names of cases, and by how many percent the mean time differs.
 type Cells = Vec<(String, f64)>;
 
-fn cells(cases: &[Case], subject: Subject, variant: Variant) -> Cells {
+fn cells(cases: &[AccuracyCase], subject: Subject, variant: Variant) -> Cells {
     let mut cells = Vec::new();
     for case in cases.iter().filter(|case| case.subject == subject) {
         for (_, means) in case.virtual_disks.iter().filter(|(v, _)| *v == variant) {
@@ -71,7 +71,7 @@ fn cells(cases: &[Case], subject: Subject, variant: Variant) -> Cells {
 }
 
 /// The same for all numbers of samples.
-fn cells_of_all(cases: &[Case], subject: Subject, way: Way) -> Cells {
+fn cells_of_all(cases: &[AccuracyCase], subject: Subject, way: Way) -> Cells {
     let of = |samples| {
         let cells = cells(cases, subject, way(samples)).into_iter();
         cells.map(move |(name, d)| (format!("{name}, {samples} samples"), d))
@@ -80,7 +80,7 @@ fn cells_of_all(cases: &[Case], subject: Subject, way: Way) -> Cells {
 }
 
 /// For each way to set the table disk up, by samples: the largest difference of a benchmark's mean.
-fn largest(cases: &[Case]) -> ResultTable {
+fn largest(cases: &[AccuracyCase]) -> ResultTable {
     let title = "Largest difference of a benchmark's mean I/O time with 1, 8 and 32 processes, %, by samples a cell";
     let mut columns = vec!["device".to_owned(), "goal".to_owned(), "virtual disk".to_owned()];
     columns.extend(SAMPLES.map(|samples| samples.to_string()));
@@ -114,7 +114,7 @@ fn of(subject: Subject) -> &'static str {
     }
 }
 
-fn after_tac(cases: &[Case]) -> Claim {
+fn after_tac(cases: &[AccuracyCase]) -> Claim {
     let mut cells = cells(cases, Subject::Disk, BEST);
     cells.retain(|(name, _)| !name.starts_with("TAC"));
     let (mean, most) = sizes(&cells);
@@ -128,7 +128,7 @@ fn after_tac(cases: &[Case]) -> Claim {
     )
 }
 
-fn whole(cases: &[Case], subject: Subject) -> Claim {
+fn whole(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let goal = subject.goal();
     let mut texts = Vec::new();
     let mut held = true;
@@ -154,7 +154,7 @@ fn beyond(cells: &Cells, goal: f64) -> Vec<String> {
     cells.iter().filter(|(_, d)| d.abs() > goal).map(|(name, d)| format!("{name} ({d:+.2} %)")).collect()
 }
 
-fn each(cases: &[Case], subject: Subject) -> Claim {
+fn each(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let goal = subject.goal();
     let cells = cells(cases, subject, BEST);
     let (mean, most) = sizes(&cells);
@@ -188,23 +188,23 @@ fn each(cases: &[Case], subject: Subject) -> Claim {
     )
 }
 
-fn in_step(cases: &[Case], subject: Subject) -> Claim {
+fn in_step(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let what = "the same, learning in step";
     with_all_samples(cases, subject, Variant::in_step, what, OUT_OF_STEP)
 }
 
-fn closed_loop(cases: &[Case], subject: Subject) -> Claim {
+fn closed_loop(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let what = "the same, in a closed loop and learning in step";
     with_all_samples(cases, subject, Variant::closed_in_step, what, AHEAD)
 }
 
-fn model_alone(cases: &[Case], subject: Subject) -> Claim {
+fn model_alone(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let what = "the same, serving in the same order: the tables alone";
     with_all_samples(cases, subject, Variant::same_order, what, "a cell changes with every sample")
 }
 
 /// A claim about each benchmark's mean with each number of samples.
-fn with_all_samples(cases: &[Case], subject: Subject, way: Way, what: &str, why: &str) -> Claim {
+fn with_all_samples(cases: &[AccuracyCase], subject: Subject, way: Way, what: &str, why: &str) -> Claim {
     let goal = subject.goal();
     let cells = cells_of_all(cases, subject, way);
     let (mean, most) = sizes(&cells);
@@ -226,7 +226,7 @@ fn with_all_samples(cases: &[Case], subject: Subject, way: Way, what: &str, why:
     )
 }
 
-fn samples(cases: &[Case]) -> Claim {
+fn samples(cases: &[AccuracyCase]) -> Claim {
     let of = |samples| sizes(&cells(cases, Subject::Disk, Variant::learning(samples))).0;
     let by = SAMPLES.map(|samples| (samples, of(samples)));
     let texts: Vec<String> = by.iter().map(|(samples, mean)| format!("{mean:.2} % with {samples}")).collect();
@@ -241,7 +241,7 @@ fn samples(cases: &[Case]) -> Claim {
     )
 }
 
-fn backwards(cases: &[Case]) -> Claim {
+fn backwards(cases: &[AccuracyCase]) -> Claim {
     let mut tac: Cells =
         SAMPLES.iter().flat_map(|&samples| cells(cases, Subject::Disk, Variant::learning(samples))).collect();
     tac.retain(|(name, _)| name.starts_with("TAC"));
@@ -258,7 +258,7 @@ fn backwards(cases: &[Case]) -> Claim {
     )
 }
 
-fn small_part(cases: &[Case]) -> Claim {
+fn small_part(cases: &[AccuracyCase]) -> Claim {
     let shares: Vec<(u32, f64)> = cases
         .iter()
         .filter(|case| case.subject == Subject::Disk)
@@ -275,7 +275,7 @@ fn small_part(cases: &[Case]) -> Claim {
     )
 }
 
-fn size(cases: &[Case]) -> Claim {
+fn size(cases: &[AccuracyCase]) -> Claim {
     let ((with, _), (without, most)) =
         (sizes(&cells(cases, Subject::Disk, BEST)), sizes(&cells(cases, Subject::Disk, NO_SIZE)));
     Claim::new(
@@ -288,7 +288,7 @@ fn size(cases: &[Case]) -> Claim {
     )
 }
 
-fn alike_on_ssd(cases: &[Case]) -> Claim {
+fn alike_on_ssd(cases: &[AccuracyCase]) -> Claim {
     let by = SAMPLES.map(|samples| sizes(&cells(cases, Subject::Ssd, Variant::learning(samples))));
     let (low, high) = by.iter().fold((f64::MAX, 0.0f64), |(l, h), (mean, _)| (l.min(*mean), h.max(*mean)));
     let most = by.iter().fold(0.0f64, |m, (_, most)| m.max(*most));
@@ -302,7 +302,7 @@ fn alike_on_ssd(cases: &[Case]) -> Claim {
     )
 }
 
-fn hits(cases: &[Case]) -> Claim {
+fn hits(cases: &[AccuracyCase]) -> Claim {
     let both: Vec<(u32, (f64, f64))> = cases.iter().filter_map(|c| Some((c.processes, c.hits_percent?))).collect();
     let texts = both.iter().map(|(n, (real, simulated))| format!("{simulated:.1} % of {real:.1} % with {n}"));
     Claim::new(

@@ -1,6 +1,6 @@
 //! The difference along the test, as in GF Figures 3.7 and 3.22.
 
-use super::measure::Case;
+use super::measure::AccuracyCase;
 use super::{SAMPLES, Variant};
 use crate::gf::GfBenchmark;
 use iopilot_render::Scale;
@@ -16,12 +16,12 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#808892}.name{font
     .end{stroke:#808892;stroke-dasharray:4 4;fill:none}.line{fill:none;stroke-width:1.4;stroke-linejoin:round}";
 
 /// The file's name and content.
-pub(super) fn of(case: &Case) -> (String, String) {
+pub(super) fn of(case: &AccuracyCase) -> (String, String) {
     let name = case.subject.name().replace(", ", "-").replace(' ', "-").to_lowercase();
     (format!("gf-table-accuracy-{name}-{}.svg", case.processes), draw(case))
 }
 
-fn draw(case: &Case) -> String {
+fn draw(case: &AccuracyCase) -> String {
     let lines: Vec<(usize, &[(f64, f64)])> = (0..SAMPLES.len())
         .filter_map(|i| {
             let learning = Variant::learning(SAMPLES[i]);

@@ -1,10 +1,10 @@
-//! [`Service`]: a request as a device served it, and [`Lesson`]: what a table learns from it.
+//! [`DeviceService`]: a request as a device served it, and [`Lesson`]: what a table learns from it.
 
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 
 /// A request as a device served it; requests that were merged are one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Service {
+pub(super) struct DeviceService {
     pub(super) op: Op,
     pub(super) lba: Lba,
     pub(super) sectors: Sectors,
@@ -14,7 +14,7 @@ pub(super) struct Service {
     pub(super) benchmark: usize,
 }
 
-impl Service {
+impl DeviceService {
     pub(super) fn time(&self) -> Nanos {
         self.completed - self.issued
     }
@@ -27,6 +27,6 @@ impl Service {
 /// A request that the disk has served, and where the one before it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lesson {
-    pub(super) service: Service,
+    pub(super) service: DeviceService,
     pub(super) previous_end: Lba,
 }

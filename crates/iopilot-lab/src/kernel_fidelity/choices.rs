@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn another_scheduler_is_told_from_it_and_another_tunable() {
+    fn another_scheduler_and_another_tunable_choose_differently() {
         let others = [("bfq", "bfq:low_latency=0"), ("bfq", "kyber"), ("mq-deadline", "mq-deadline:fifo_batch=1")];
         for (scheduler, other) in others {
             let (records, _, machine) = recorded(scheduler);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_choice_otherwise_is_one_and_not_the_end() {
+    fn a_different_choice_counts_once() {
         for scheduler in ["mq-deadline", "kyber", "bfq"] {
             let (mut records, spec, machine) = recorded(scheduler);
             // Two requests that waited are swapped.

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_delays_what_is_alone_once_and_what_queues_not_again() {
+    fn the_path_delays_a_request_alone_once_and_queued_ones_no_further() {
         let ways: Vec<_> = (0..3).map(|n| (Lba(8 * n), (Nanos(70), Nanos(30)))).collect();
         let expected: Vec<_> = ends(device(), 3).iter().map(|&(n, at)| (n, at + 100)).collect();
         assert_eq!(ends(DelayedDevice::new(device(), &ways), 3), expected);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_do_not_overtake_and_answers_do() {
+    fn requests_do_not_overtake_and_completions_do() {
         let ways = [(Lba(0), (Nanos(5000), Nanos(9000))), (Lba(8), (Nanos(100), Nanos(10)))];
         let near = ends(device(), 2);
         let expected = [(1, near[1].1 + 5010), (0, near[0].1 + 14_000)];

@@ -1,11 +1,11 @@
-//! [`Figures`]: the figures that are compared.
+//! [`FidelityFigures`]: the figures that are compared.
 
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_trace::TraceRecord;
 
 /// The figures that are compared between a recording and its simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct FidelityFigures {
     /// From arrival to completion, ms.
     pub(super) mean_ms: f64,
     pub(super) p99_ms: f64,
@@ -13,7 +13,7 @@ pub(super) struct Figures {
     pub(super) mb_s: f64,
 }
 
-impl Figures {
+impl FidelityFigures {
     /// The figures of a recording.
     pub(super) fn of(records: &[TraceRecord]) -> Self {
         let response = |r: &TraceRecord| r.completion.map(|c| c.since(r.arrival));
@@ -54,14 +54,15 @@ mod tests {
 
     #[test]
     fn the_mean_of_throughputs_is_all_bytes_over_all_the_time() {
-        let of = |elapsed_s: f64| Figures::from_responses(vec![Nanos::from_secs(1)], 6_000_000, elapsed_s);
-        let mean = Figures::mean(&[of(1.0), of(2.0), of(6.0)]);
+        let of = |elapsed_s: f64| FidelityFigures::from_responses(vec![Nanos::from_secs(1)], 6_000_000, elapsed_s);
+        let mean = FidelityFigures::mean(&[of(1.0), of(2.0), of(6.0)]);
         assert!((mean.mb_s - 2.0).abs() < 1e-9 && (mean.mean_ms - 1000.0).abs() < 1e-9, "{mean:?}");
     }
 
     #[test]
     fn the_99th_percentile_is_a_request() {
-        let of = |n: u64| Figures::from_responses((1..=n).rev().map(Nanos::from_millis).collect(), 0, 1.0).p99_ms;
+        let of =
+            |n: u64| FidelityFigures::from_responses((1..=n).rev().map(Nanos::from_millis).collect(), 0, 1.0).p99_ms;
         assert_eq!([1, 100, 200].map(of), [1.0, 99.0, 198.0]);
     }
 

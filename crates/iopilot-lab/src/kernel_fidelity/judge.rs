@@ -3,9 +3,9 @@
 mod ranking;
 
 use super::choices::Choices;
-use super::figures::Figures;
-use super::record::Recorded;
-use super::simulate::Simulated;
+use super::figures::FidelityFigures;
+use super::record::CellRecordings;
+use super::simulate::CellSimulations;
 use super::{Cell, NR_REQUESTS, Plan, SCHEDULERS};
 use crate::outcome::Cell as Value;
 use crate::{Claim, Outcome, ResultTable};
@@ -18,8 +18,8 @@ const REPLAYED_P99: f64 = 15.0;
 /// How much a prediction may differ, in percent.
 const PREDICTED: f64 = 10.0;
 
-/// One of [`Figures`].
-type Figure = fn(&Figures) -> f64;
+/// One of [`FidelityFigures`].
+type Figure = fn(&FidelityFigures) -> f64;
 
 const MEAN_MS: Figure = |f| f.mean_ms;
 const MB_S: Figure = |f| f.mb_s;
@@ -28,15 +28,15 @@ const P99_MS: Figure = |f| f.p99_ms;
 /// A cell with all results, by scheduler.
 struct Known<'a> {
     cell: Cell,
-    recorded: &'a [Recorded],
-    simulated: &'a [Simulated],
-    kernel: [Figures; SCHEDULERS.len()],
+    recorded: &'a [CellRecordings],
+    simulated: &'a [CellSimulations],
+    kernel: [FidelityFigures; SCHEDULERS.len()],
     spread_percent: [f64; SCHEDULERS.len()],
 }
 
 impl<'a> Known<'a> {
-    fn new(recorded: &'a [Recorded], simulated: &'a [Simulated]) -> Self {
-        let kernel: [(Figures, f64); SCHEDULERS.len()] = std::array::from_fn(|s| recorded[s].kernel());
+    fn new(recorded: &'a [CellRecordings], simulated: &'a [CellSimulations]) -> Self {
+        let kernel: [(FidelityFigures, f64); SCHEDULERS.len()] = std::array::from_fn(|s| recorded[s].kernel());
         let (spread_percent, kernel) = (kernel.map(|(_, spread)| spread), kernel.map(|(figures, _)| figures));
         Self { cell: recorded[0].cell, recorded, simulated, kernel, spread_percent }
     }
@@ -88,7 +88,7 @@ impl Within {
     }
 }
 
-pub(super) fn outcome(plan: &Plan, recorded: &[Recorded], simulated: &[Simulated]) -> Outcome {
+pub(super) fn outcome(plan: &Plan, recorded: &[CellRecordings], simulated: &[CellSimulations]) -> Outcome {
     let groups = recorded.chunks(SCHEDULERS.len()).zip(simulated.chunks(SCHEDULERS.len()));
     let known: Vec<Known<'_>> = groups.map(|(r, s)| Known::new(r, s)).collect();
     let tables = vec![

@@ -82,14 +82,14 @@ pub(super) struct ReadLoad {
 
 /// When the processes begin. If all began at once, their order would be random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Begin {
+pub(super) struct StartTimes {
     /// When the first begins, on `CLOCK_MONOTONIC`; at once if that has passed.
     pub(super) at: Nanos,
     /// The time between two processes' beginnings.
     pub(super) apart: Nanos,
 }
 
-impl Begin {
+impl StartTimes {
     /// Waits for the start of process `n`. A process that must begin at an exact microsecond must not sleep at the end,
     /// because waking takes longer.
     fn wait(&self, n: u32) {
@@ -106,7 +106,7 @@ impl ReadLoad {
     ///
     /// # Errors
     /// If the device cannot be read, or is too small for the processes.
-    pub(super) fn run(&self, device: &Path, begin: Begin, stop: &AtomicBool) -> anyhow::Result<()> {
+    pub(super) fn run(&self, device: &Path, begin: StartTimes, stop: &AtomicBool) -> anyhow::Result<()> {
         let failed = || format!("reading {}", device.display());
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(OFlags::DIRECT.bits() as i32);

@@ -4,7 +4,7 @@
 //! queue (`/sys/block/*/queue/nr_requests`, and the depth with which the disk was attached). The costs of the CPUs are
 //! the defaults, and the simulated disk is no loop device.
 
-use super::figures::Figures;
+use super::figures::FidelityFigures;
 use super::record::LoadRecording;
 use super::{NR_REQUESTS, SCHEDULERS};
 use crate::Setup;
@@ -36,7 +36,7 @@ pub(super) fn predicted(
     recording: &LoadRecording,
     machine: &Machine,
     setup: &Setup<'_>,
-) -> anyhow::Result<[Figures; SCHEDULERS.len()]> {
+) -> anyhow::Result<[FidelityFigures; SCHEDULERS.len()]> {
     let folder = TempDir::new().context("making a folder")?;
     let path = folder.path().join("recording.parquet");
     let mut writer = TraceWriter::create(&path, Format::Parquet)?;
@@ -46,10 +46,10 @@ pub(super) fn predicted(
     let specs = SCHEDULERS.iter().map(|name| SchedulerSpec::parse(name)).collect::<Result<Vec<_>, _>>()?;
     let options = RunOptions { seed: setup.seed, log: false, ..RunOptions::default() };
     let comparison = compare(machine, &workload, &specs, &options, setup.progress)?;
-    let mut predicted = [Figures::default(); SCHEDULERS.len()];
+    let mut predicted = [FidelityFigures::default(); SCHEDULERS.len()];
     for (figures, run) in predicted.iter_mut().zip(&comparison.runs) {
         let response = &run.response_ms;
-        *figures = Figures { mean_ms: response.mean, p99_ms: response.p99, mb_s: run.throughput_mb_s };
+        *figures = FidelityFigures { mean_ms: response.mean, p99_ms: response.p99, mb_s: run.throughput_mb_s };
     }
     Ok(predicted)
 }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn what_a_simulated_kernel_recorded_is_predicted_of_itself() {
         let (records, _, machine) = recorded("mq-deadline");
-        let real = Figures::of(&records);
+        let real = FidelityFigures::of(&records);
         let recording = LoadRecording { records, origin: Nanos::ZERO, path: ServicePath::default() };
         let setup = Setup { quick: true, seed: 0, progress: &Progress::default() };
         let all = predicted(&recording, &machine, &setup).unwrap();

@@ -1,9 +1,9 @@
 //! Records the loads under the kernel's schedulers.
 
-use super::figures::{Figures, spread_percent};
+use super::figures::{FidelityFigures, spread_percent};
 use super::load::ReadLoad;
 use super::service_path::ServicePath;
-use super::start::Start;
+use super::start::StartAngle;
 use super::{Cell, Plan, SCHEDULERS};
 use crate::Setup;
 use crate::virtual_disk::{ServerLogEntry, VirtualDisk};
@@ -42,7 +42,7 @@ pub(super) struct LoadRecording {
 
 /// The recordings of a cell under a scheduler.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(super) struct CellRecordings {
     pub(super) cell: Cell,
     /// The index in [`SCHEDULERS`].
     pub(super) scheduler: usize,
@@ -50,16 +50,16 @@ pub(super) struct Recorded {
     pub(super) recordings: Vec<LoadRecording>,
 }
 
-impl Recorded {
+impl CellRecordings {
     /// The kernel's figures: the mean of the recordings, and the spread of their mean I/O times in percent.
-    pub(super) fn kernel(&self) -> (Figures, f64) {
-        let all: Vec<Figures> = self.recordings.iter().map(|r| Figures::of(&r.records)).collect();
-        (Figures::mean(&all), spread_percent(&all.iter().map(|f| f.mean_ms).collect::<Vec<_>>()))
+    pub(super) fn kernel(&self) -> (FidelityFigures, f64) {
+        let all: Vec<FidelityFigures> = self.recordings.iter().map(|r| FidelityFigures::of(&r.records)).collect();
+        (FidelityFigures::mean(&all), spread_percent(&all.iter().map(|f| f.mean_ms).collect::<Vec<_>>()))
     }
 }
 
 /// All cells under all schedulers: for each cell, one entry for each scheduler, in their order.
-pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded>> {
+pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<CellRecordings>> {
     let signals = Signals::catch()?;
     let spec = load_disk(plan.disk)?;
     let mut recorded = Vec::new();
@@ -67,13 +67,14 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         let from = recorded.len();
         for cell in plan.cells(depth) {
-            let of = |scheduler| Recorded { cell, scheduler, recordings: Vec::new() };
-            let mut here: Vec<Recorded> = (0..SCHEDULERS.len()).map(of).collect();
+            let of = |scheduler| CellRecordings { cell, scheduler, recordings: Vec::new() };
+            let mut here: Vec<CellRecordings> = (0..SCHEDULERS.len()).map(of).collect();
             // Schedulers take turns, so that a change of the machine over time affects all of them. All read the same
             // places in a turn.
             for turn in 0..plan.recordings {
                 let load = load(plan, cell, turn, setup.seed);
-                let recorder = Recorder { disk: &disk, load, start: Start::of_turn(&spec, turn), signals: &signals };
+                let recorder =
+                    Recorder { disk: &disk, load, start: StartAngle::of_turn(&spec, turn), signals: &signals };
                 for recorded in &mut here {
                     recorded.recordings.push(recorder.complete(SCHEDULERS[recorded.scheduler])?);
                     setup.progress.add(u64::from(load.reads * load.processes));
@@ -83,7 +84,7 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
         }
         let mut log: HashMap<u64, Vec<ServerLogEntry>> = HashMap::new();
         disk.requests()?.into_iter().for_each(|s| log.entry(s.lba).or_default().push(s));
-        let here = recorded[from..].iter_mut().flat_map(|m: &mut Recorded| &mut m.recordings);
+        let here = recorded[from..].iter_mut().flat_map(|m: &mut CellRecordings| &mut m.recordings);
         here.for_each(|r| r.path = ServicePath::find(&r.records, r.origin, &log));
     }
     Ok(recorded)
@@ -105,7 +106,7 @@ pub(super) fn load(plan: &Plan, cell: Cell, turn: usize, seed: u64) -> ReadLoad 
 struct Recorder<'a> {
     disk: &'a VirtualDisk,
     load: ReadLoad,
-    start: Start,
+    start: StartAngle,
     signals: &'a Signals,
 }
 

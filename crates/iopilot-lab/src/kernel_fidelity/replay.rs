@@ -4,7 +4,7 @@
 //! those of the CPUs, those of the path to the disk and back, and the disk's clock.
 
 use super::delayed_device::DelayedDevice;
-use super::figures::Figures;
+use super::figures::FidelityFigures;
 use super::record::LoadRecording;
 use super::recorded_timing::RecordedTiming;
 use super::shifted_clock::ShiftedClock;
@@ -26,7 +26,7 @@ pub(super) fn replayed(
     scheduler: &SchedulerSpec,
     machine: &Machine,
     setup: &Setup<'_>,
-) -> anyhow::Result<Figures> {
+) -> anyhow::Result<FidelityFigures> {
     let begin = Nanos(recording.origin.0 % SECOND);
     let Inserted { records, waited, first } = Inserted::of(&recording.records, begin);
     let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
@@ -41,7 +41,7 @@ pub(super) fn replayed(
     let report = run_timed(source, device, timing, scheduler, &config, setup.progress, None)?;
     let outcomes = report.outcomes.iter().flatten();
     let responses = outcomes.zip(&waited).map(|(outcome, waited)| outcome.response + *waited).collect();
-    Ok(Figures::from_responses(responses, report.bytes, report.elapsed_s + first.as_secs_f64()))
+    Ok(FidelityFigures::from_responses(responses, report.bytes, report.elapsed_s + first.as_secs_f64()))
 }
 
 /// The requests as their scheduler saw them: they arrive at their insertion. (Under `none` they arrive at their
@@ -84,7 +84,7 @@ mod tests {
     fn a_replay_takes_as_long_as_the_recording() {
         for name in ["none", "mq-deadline", "kyber", "bfq"] {
             let (records, spec, machine) = recorded_readers(name);
-            let real = Figures::of(&records);
+            let real = FidelityFigures::of(&records);
             // The simulated disk's clock was zero at the run's zero: the model showed the first arrival's time, 0.
             let path = ServicePath { model: Some(Nanos::ZERO), ..ServicePath::default() };
             let recording = LoadRecording { records, origin: Nanos::ZERO, path };

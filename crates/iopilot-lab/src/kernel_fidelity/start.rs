@@ -1,6 +1,6 @@
-//! [`Start`]: the time at which processes begin, and the angle of the medium at that time.
+//! [`StartAngle`]: the time at which processes begin, and the angle of the medium at that time.
 
-use super::load::Begin;
+use super::load::StartTimes;
 use iopilot_block::Nanos;
 use iopilot_catalogue::{DeviceSpec, DiskSpec};
 use iopilot_live::vdisk::VdiskReset;
@@ -17,14 +17,14 @@ const TURNED: f64 = 0.381_966;
 /// The angle of the medium at which the first process begins. It is the same for each scheduler of a turn, and another
 /// one in the next turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Start {
+pub(super) struct StartAngle {
     /// In ns.
     revolution: f64,
     /// A share of a revolution.
     angle: f64,
 }
 
-impl Start {
+impl StartAngle {
     /// The start for turn `turn` on `disk`.
     pub(super) fn of_turn(disk: &DiskSpec, turn: usize) -> Self {
         let revolution = match &disk.device {
@@ -36,11 +36,11 @@ impl Start {
     }
 
     /// When the processes begin on a disk that was reset.
-    pub(super) fn begin(&self, reset: VdiskReset) -> Begin {
+    pub(super) fn begin(&self, reset: VdiskReset) -> StartTimes {
         let earliest = reset.model_ns as f64 + LEAD.0 as f64;
         let turns = (earliest / self.revolution - self.angle).ceil() + self.angle;
         let model = (turns * self.revolution).round() as u64;
-        Begin { at: Nanos(reset.monotonic_ns + model - reset.model_ns), apart: STAGGER }
+        StartTimes { at: Nanos(reset.monotonic_ns + model - reset.model_ns), apart: STAGGER }
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         let disk = Catalogue::get("hd-500-16").unwrap();
         let angle = |turn: usize, model_ns: u64| {
             let reset = VdiskReset { monotonic_ns: 5_000_000_000_000 + model_ns, model_ns };
-            let Begin { at, .. } = Start::of_turn(&disk, turn).begin(reset);
+            let StartTimes { at, .. } = StartAngle::of_turn(&disk, turn).begin(reset);
             let after = at.0 - reset.monotonic_ns;
             assert!((LEAD.0..LEAD.0 + 8_333_335).contains(&after), "{after}");
             // On the model's clock.

@@ -57,16 +57,16 @@ struct Sleep {
 
 /// The progress of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PostmarkStats {
+pub(crate) struct PostmarkStats {
     /// Transactions that were counted.
-    pub transactions: u32,
+    pub(crate) transactions: u32,
     /// How long they took, in seconds.
-    pub elapsed_s: f64,
+    pub(crate) elapsed_s: f64,
 }
 
 impl PostmarkStats {
     /// Transactions a second of each of `instances`, as Carroll gives them.
-    pub fn per_instance(&self, instances: u32) -> f64 {
+    pub(crate) fn per_instance(&self, instances: u32) -> f64 {
         if self.elapsed_s > 0.0 {
             f64::from(self.transactions) / self.elapsed_s / f64::from(instances.max(1))
         } else {
@@ -81,7 +81,7 @@ impl PostmarkStats {
 /// Runs until the requested transactions are done; then all stop. The transactions of an instance and the places of its
 /// files depend on the seed alone.
 #[derive(Clone, Debug)]
-pub struct PostmarkSource {
+pub(crate) struct PostmarkSource {
     instances: Vec<Instance>,
     sleeps: Vec<Sleep>,
     agenda: Agenda,
@@ -111,7 +111,7 @@ impl PostmarkSource {
     ///
     /// # Errors
     /// If the specification contradicts itself, or the files do not fit the device.
-    pub fn new(spec: &PostmarkSpec, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
+    pub(crate) fn new(spec: &PostmarkSpec, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
         spec.check()?;
         let n = spec.instances as usize;
         let blocks = (capacity_sectors / BLOCK).saturating_sub(LOG_BLOCKS) / u64::from(spec.instances);
@@ -160,7 +160,7 @@ impl PostmarkSource {
     }
 
     /// The progress of the run.
-    pub fn stats(&self) -> PostmarkStats {
+    pub(crate) fn stats(&self) -> PostmarkStats {
         PostmarkStats {
             transactions: self.done.saturating_sub(self.warm_up),
             elapsed_s: self.end_at.map_or(0.0, |end| end.since(self.warm_at).as_secs_f64()),

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_or_given_twice() {
+    fn no_block_is_lost_or_taken_twice() {
         let mut random = Pcg64Mcg::seed_from_u64(1);
         let mut space = Space::new(1000, 5000);
         let mut owner = vec![false; 5000];

@@ -1,17 +1,17 @@
-//! [`Figures`]: the figures of a run that are compared.
+//! [`PredictionFigures`]: the figures of a run that are compared.
 
 use serde_json::Value;
 
 /// The figures of a run that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct PredictionFigures {
     /// From the first arrival to the last completion, in seconds.
     pub(super) elapsed_s: f64,
     /// The mean wait for a request that a process waits for, in milliseconds.
     pub(super) wait_ms: f64,
 }
 
-impl Figures {
+impl PredictionFigures {
     /// The figures of a run in the JSON of `iopilot compare`.
     pub(super) fn of(run: &Value) -> Option<Self> {
         Some(Self { elapsed_s: run["elapsed_s"].as_f64()?, wait_ms: run["wait_ms_mean"].as_f64()? })

@@ -1,6 +1,6 @@
 //! Judges predictions by the real runs.
 
-use super::figures::{Figures, median};
+use super::figures::{PredictionFigures, median};
 use super::{Cell, Plan, Row};
 use crate::outcome::{Claim, Outcome, ResultTable};
 
@@ -8,8 +8,8 @@ use crate::outcome::{Claim, Outcome, ResultTable};
 const DIFFERENT: f64 = 1.1;
 
 impl Row {
-    fn real(&self) -> Figures {
-        Figures::median(&self.real)
+    fn real(&self) -> PredictionFigures {
+        PredictionFigures::median(&self.real)
     }
 
     /// The predicted elapsed time over the real one.
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn row(scheduler: &'static str, predicted: f64, real: f64) -> Row {
-        let figures = |elapsed_s| Figures { elapsed_s, wait_ms: 1.0 };
+        let figures = |elapsed_s| PredictionFigures { elapsed_s, wait_ms: 1.0 };
         Row { scheduler, predicted: figures(predicted), spread: (predicted, predicted), real: vec![figures(real)] }
     }
 

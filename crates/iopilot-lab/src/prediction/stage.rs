@@ -1,7 +1,7 @@
-//! [`Stage`]: a file system on a virtual disk that is restored before each run.
+//! [`PredictionStage`]: a file system on a virtual disk that is restored before each run.
 
-use super::figures::Figures;
-use super::load::{Needs, RecordedLoad};
+use super::figures::PredictionFigures;
+use super::load::{RecordedLoad, RequiredFiles};
 use super::{Cell, Part, Plan, Row};
 use crate::mounts::{keep_mounts_private, mount, write};
 use crate::virtual_disk::{VirtualDisk, program};
@@ -32,7 +32,7 @@ const REST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A file system on a virtual disk.
-pub(super) struct Stage {
+pub(super) struct PredictionStage {
     disk: VirtualDisk,
     part_disk: &'static str,
     /// The image with which each run begins.
@@ -40,7 +40,7 @@ pub(super) struct Stage {
     mount_point: PathBuf,
 }
 
-impl Stage {
+impl PredictionStage {
     /// Makes the file system with all files that `loads` need, and attaches the disk.
     pub(super) fn set(part: &Part, loads: &[&RecordedLoad], seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
@@ -78,7 +78,7 @@ impl Stage {
         let missing = || anyhow::anyhow!("{}: a figure is missing in what was predicted", load.name);
         let mut rows = Vec::new();
         for (&scheduler, run) in plan.schedulers.iter().zip(predicted["runs"].as_array().into_iter().flatten()) {
-            let figures = Figures::of(run).ok_or_else(missing)?;
+            let figures = PredictionFigures::of(run).ok_or_else(missing)?;
             let spread = &run["spread"]["elapsed_s"];
             let spread = spread["min"].as_f64().zip(spread["max"].as_f64());
             let spread = spread.unwrap_or((figures.elapsed_s, figures.elapsed_s));
@@ -91,7 +91,7 @@ impl Stage {
                     .with_context(|| format!("reading {} under {}", load.name, row.scheduler))?;
                 let observed = workload.recording().and_then(|recording| recording.observed);
                 let observed = observed.with_context(|| format!("{}: nothing reached the disk", load.name))?;
-                row.real.push(Figures { elapsed_s: observed.elapsed_s, wait_ms: observed.wait_ms_mean });
+                row.real.push(PredictionFigures { elapsed_s: observed.elapsed_s, wait_ms: observed.wait_ms_mean });
                 if let Some(signal) = signals.caught() {
                     bail!("ended by signal {signal}");
                 }
@@ -158,9 +158,9 @@ impl Stage {
 }
 
 /// Makes the files that loads need. Their contents do not matter.
-fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<()> {
+fn fill(folder: &Path, needs: &dyn Fn(RequiredFiles) -> bool, seed: u64) -> io::Result<()> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    if needs(Needs::Trees) {
+    if needs(RequiredFiles::Trees) {
         for tree in ["tree", "other"] {
             for d in 0..DIRECTORIES {
                 let directory = folder.join(tree).join(format!("d{d:02}"));
@@ -174,10 +174,10 @@ fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<(
             }
         }
     }
-    if needs(Needs::Large) {
+    if needs(RequiredFiles::Large) {
         (0..12).try_for_each(|n| write(&folder.join(format!("large{n}")), LARGE))?;
     }
-    if needs(Needs::Data) {
+    if needs(RequiredFiles::Data) {
         write(&folder.join("data"), SIZE as usize / 3)?;
     }
     Ok(())

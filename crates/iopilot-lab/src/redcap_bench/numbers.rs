@@ -1,6 +1,6 @@
-//! [`Number`]: a gain that the thesis states.
+//! [`StatedGain`]: a gain that the thesis states.
 
-use super::results::{PlanCell, Results};
+use super::results::{BenchResults, PlanCell};
 use super::run::BenchmarkMix;
 use crate::Claim;
 use crate::gf::GfBenchmark;
@@ -29,7 +29,7 @@ enum Of {
 
 /// How much REDCAP shortens a load, in percent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number {
+pub(crate) struct StatedGain {
     source: &'static str,
     load: BenchmarkMix,
     place: PlanCell,
@@ -38,7 +38,7 @@ pub(crate) struct Number {
     of: Of,
 }
 
-impl Number {
+impl StatedGain {
     /// A gain of application time, from section `source`.
     pub(crate) const fn new(
         source: &'static str,
@@ -88,7 +88,7 @@ impl Number {
     }
 
     /// The claim that our gain is near. `None` if that case was not run.
-    pub(crate) fn claim(&self, results: &Results, because: &str) -> Option<Claim> {
+    pub(crate) fn claim(&self, results: &BenchResults, because: &str) -> Option<Claim> {
         let &Self { source, load, place, at, gain, of } = self;
         let ours = |processes| match of {
             Of::Time => results.gain(place, load, processes),

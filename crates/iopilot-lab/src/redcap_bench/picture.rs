@@ -1,11 +1,11 @@
 //! The pictures: one for each disk, with a panel for each benchmark.
 
-use super::results::Results;
+use super::results::BenchResults;
 use super::run::BenchmarkMix;
 use crate::figure::{self, FigureLine, Panel};
 
 /// File names begin with `name`.
-pub(crate) fn of(results: &Results, name: &str) -> Vec<(String, String)> {
+pub(crate) fn of(results: &BenchResults, name: &str) -> Vec<(String, String)> {
     let picture = |(disk, &(nick, model)): (usize, &(&str, &str))| {
         let title = format!("REDCAP of 64 MiB with a reference disk, {model}: seconds over processes");
         (format!("{name}-{nick}.svg"), figure::draw(&title, &panels(results, disk), 3))
@@ -13,7 +13,7 @@ pub(crate) fn of(results: &Results, name: &str) -> Vec<(String, String)> {
     results.plan.disks.iter().enumerate().map(picture).collect()
 }
 
-fn panels(results: &Results, disk: usize) -> Vec<Panel> {
+fn panels(results: &BenchResults, disk: usize) -> Vec<Panel> {
     let lines = |load: BenchmarkMix| {
         let mut lines = Vec::new();
         for (scheduler, (name, _)) in results.plan.schedulers.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! [`Results`]: all runs of an experiment.
+//! [`BenchResults`]: all runs of an experiment.
 
-use super::run::{BenchmarkMix, Case, CaseResult, TestDisk, measure};
+use super::run::{BenchCase, BenchmarkMix, CaseResult, TestDisk, measure};
 use crate::Setup;
 use crate::gf::GfBenchmark;
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ impl BenchPlan {
         format!("{}, {}", self.disks[place.0].0, self.schedulers[place.1].0)
     }
 
-    fn cases(&self) -> Vec<(PlanCell, Case)> {
+    fn cases(&self) -> Vec<(PlanCell, BenchCase)> {
         let mut cases = Vec::new();
         for place in self.places() {
             for &load in self.loads {
@@ -53,7 +53,7 @@ impl BenchPlan {
                     cases.extend(std::iter::once(None).chain(algorithms).map(|algorithm| {
                         let share = ((self.files)(load) / f64::from(processes)).min(1.0);
                         let scheduler = self.schedulers[place.1].1;
-                        (place, Case { load, processes, share, scheduler, algorithm })
+                        (place, BenchCase { load, processes, share, scheduler, algorithm })
                     }));
                 }
             }
@@ -65,7 +65,7 @@ impl BenchPlan {
 }
 
 /// An estimate of how long a case takes, for their order.
-fn work(case: &Case) -> u32 {
+fn work(case: &BenchCase) -> u32 {
     let units = (32.0 * case.share * f64::from(case.processes)) as u32;
     match case.load {
         BenchmarkMix::AtOnce => 20 * units,
@@ -78,21 +78,21 @@ fn work(case: &Case) -> u32 {
 /// A case and its result.
 struct Run {
     place: PlanCell,
-    case: Case,
+    case: BenchCase,
     measured: CaseResult,
 }
 
 /// All runs.
-pub(crate) struct Results {
+pub(crate) struct BenchResults {
     pub(crate) plan: BenchPlan,
     runs: Vec<Run>,
 }
 
-impl Results {
+impl BenchResults {
     pub(crate) fn run(plan: BenchPlan, setup: &Setup<'_>) -> anyhow::Result<Self> {
         let disks = plan.disks.par_iter().map(|(_, name)| TestDisk::new(name, setup));
         let disks = disks.collect::<anyhow::Result<Vec<_>>>()?;
-        let run = |(place, case): (PlanCell, Case)| {
+        let run = |(place, case): (PlanCell, BenchCase)| {
             Ok(Run { place, case, measured: measure(&disks[place.0], &case, setup)? })
         };
         let runs = plan.cases().into_par_iter().map(run).collect::<anyhow::Result<_>>()?;

@@ -66,7 +66,7 @@ impl fmt::Display for BenchmarkMix {
 
 /// The conditions of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Case {
+pub(crate) struct BenchCase {
     pub(crate) load: BenchmarkMix,
     /// Of each benchmark.
     pub(crate) processes: u32,
@@ -94,7 +94,7 @@ pub(crate) struct CaseResult {
 }
 
 /// Runs `case` on `disk`.
-pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow::Result<CaseResult> {
+pub(crate) fn measure(disk: &TestDisk, case: &BenchCase, setup: &Setup<'_>) -> anyhow::Result<CaseResult> {
     let capacity = disk.device.capacity();
     let sequence = |benchmarks: &[GfBenchmark]| {
         BenchmarkSequence::new(benchmarks, case.processes, u32::MAX, capacity, setup.seed)
@@ -144,7 +144,7 @@ fn of_cache(redcap: &RedcapReport, measured: CaseResult) -> CaseResult {
     }
 }
 
-fn served<S: Source>(source: S, disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow::Result<RunReport> {
+fn served<S: Source>(source: S, disk: &TestDisk, case: &BenchCase, setup: &Setup<'_>) -> anyhow::Result<RunReport> {
     let cache =
         |algorithm| RedcapSpec::parse(&format!("{CACHE},algorithm={algorithm},copy_us_per_kib={COPY_US_PER_KIB}"));
     let config = RunConfig {

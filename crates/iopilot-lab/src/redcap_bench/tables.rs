@@ -1,6 +1,6 @@
 //! The tables that several experiments share.
 
-use super::results::{BenchPlan, PlanCell, Results, percent};
+use super::results::{BenchPlan, BenchResults, PlanCell, percent};
 use super::run::{BenchmarkMix, CaseResult};
 use crate::ResultTable;
 use crate::gf::GfBenchmark;
@@ -33,7 +33,7 @@ const ALONE: [&str; 14] = [
 ];
 
 /// Each benchmark alone.
-pub(crate) fn alone(results: &Results, title: &str) -> ResultTable {
+pub(crate) fn alone(results: &BenchResults, title: &str) -> ResultTable {
     let mut table = ResultTable::new("alone", title, &ALONE);
     let loads =
         results.plan.loads.iter().filter(|load| matches!(load, BenchmarkMix::Alone(_) | BenchmarkMix::OneProgram));
@@ -57,7 +57,7 @@ pub(crate) fn alone(results: &Results, title: &str) -> ResultTable {
 }
 
 /// Each benchmark of all in a row.
-pub(crate) fn in_a_row(results: &Results, title: &str) -> ResultTable {
+pub(crate) fn in_a_row(results: &BenchResults, title: &str) -> ResultTable {
     let columns = ["disk", "scheduler", "processes", "benchmark", "without_s", "with_s", "gain_percent"];
     let mut table = ResultTable::new("in_a_row", title, &columns);
     for place in results.plan.places() {

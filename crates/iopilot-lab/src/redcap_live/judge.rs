@@ -16,12 +16,12 @@ const EIGHT: f64 = 50.0;
 
 /// A mean, and half of its 95 % interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mean {
+pub(super) struct ConfidenceInterval {
     pub(super) mean: f64,
     pub(super) half: f64,
 }
 
-impl Mean {
+impl ConfidenceInterval {
     /// `None` if there are no values.
     fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
@@ -42,19 +42,20 @@ impl Mean {
 pub(super) struct LoadTimes {
     pub(super) disk: &'static str,
     pub(super) load: &'static str,
-    pub(super) means: Vec<Option<Mean>>,
+    pub(super) means: Vec<Option<ConfidenceInterval>>,
 }
 
 impl LoadTimes {
     fn of(cell: &Cell) -> Self {
-        let means = cell.seconds.iter().map(|seconds| Mean::of(seconds)).collect();
+        let means = cell.seconds.iter().map(|seconds| ConfidenceInterval::of(seconds)).collect();
         Self { disk: cell.disk, load: cell.load, means }
     }
 
     /// The times of the other paths over that of the bare disk.
-    pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<Mean>> {
+    pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<ConfidenceInterval>> {
         let bare = self.means.first().copied().flatten().map_or(1.0, |bare| bare.mean);
-        let over = move |path: Mean| Mean { mean: path.mean / bare, half: path.half / bare };
+        let over =
+            move |path: ConfidenceInterval| ConfidenceInterval { mean: path.mean / bare, half: path.half / bare };
         self.means.iter().skip(1).map(move |path| path.map(over))
     }
 }
@@ -72,7 +73,7 @@ pub(super) fn outcome(plan: &RedcapLivePlan, cells: &[Cell], left_out: &[&str], 
     let rows: Vec<LoadTimes> = cells.iter().map(LoadTimes::of).collect();
     for LoadTimes { disk, load, means } in &rows {
         let mut row = vec![(*disk).into(), (*load).into()];
-        let none = Mean { mean: f64::NAN, half: f64::NAN };
+        let none = ConfidenceInterval { mean: f64::NAN, half: f64::NAN };
         row.extend(means.iter().map(|path| path.unwrap_or(none)).flat_map(|path| [path.mean.into(), path.half.into()]));
         times.row(row);
     }
@@ -97,7 +98,8 @@ fn claims(plan: &RedcapLivePlan, cells: &[Cell]) -> Vec<Claim> {
     let (Some(bare), Some(off), Some(rig), Some(always)) = (place(BARE), place(OFF), place(RIG), place(ALWAYS)) else {
         return Vec::new();
     };
-    let mean = |cell: &Cell, path: usize| Mean::of(&cell.seconds[path]).expect("only rivals are let fail");
+    let mean =
+        |cell: &Cell, path: usize| ConfidenceInterval::of(&cell.seconds[path]).expect("only rivals are let fail");
     let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, rig).mean / mean(cell, off).mean);
     let eight: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "find-cat-8").collect();
     let gains: Vec<String> = eight.iter().map(|cell| format!("{:.0} % on {}", gain(cell), cell.disk)).collect();
@@ -157,11 +159,11 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        let Mean { mean, half } = Mean::of(&[9.0, 10.0, 11.0, 10.0, 10.0]).unwrap();
+        let ConfidenceInterval { mean, half } = ConfidenceInterval::of(&[9.0, 10.0, 11.0, 10.0, 10.0]).unwrap();
         // The deviation is 0.7071, and 2.776 * 0.7071 / sqrt(5) is 0.878.
         assert!(mean == 10.0 && (half - 0.878).abs() < 1e-3, "{half}");
-        assert_eq!(Mean::of(&[3.0]).unwrap().half, 0.0);
-        assert!(Mean::of(&[]).is_none());
+        assert_eq!(ConfidenceInterval::of(&[3.0]).unwrap().half, 0.0);
+        assert!(ConfidenceInterval::of(&[]).is_none());
     }
 
     #[test]

@@ -98,11 +98,11 @@ fn inside(shown: usize, rows: &[LoadTimes], highest: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::judge::Mean;
+    use super::super::judge::ConfidenceInterval;
     use super::*;
 
     fn row(disk: &'static str, load: &'static str, means: [f64; 4]) -> LoadTimes {
-        LoadTimes { disk, load, means: means.map(|mean| Some(Mean { mean, half: 0.1 * mean })).into() }
+        LoadTimes { disk, load, means: means.map(|mean| Some(ConfidenceInterval { mean, half: 0.1 * mean })).into() }
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn one_run_has_no_interval_and_colours_do_not_depend_on_what_is_left_out() {
         let paths = ["bare", "always"].map(str::to_owned);
-        let mean = |mean| Some(Mean { mean, half: 0.0 });
+        let mean = |mean| Some(ConfidenceInterval { mean, half: 0.0 });
         let rows = [LoadTimes { disk: "a", load: "x", means: vec![mean(2.0), mean(1.0)] }];
         let svg = of(&paths, &rows).1;
         assert!(!svg.contains("class=\"half\"") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_this_machine_lacks_is_left_out_in_a_line_and_the_rest_stays() {
+    fn what_is_missing_is_left_out_with_a_note() {
         let missing = |path: ReadPath| {
             (path == ReadPath::Rival(Rival::DmCache)).then(|| "needs a kernel with dm-cache".to_owned())
         };

@@ -1,4 +1,4 @@
-//! [`Stage`]: a virtual disk with a read-only file system.
+//! [`ReadOnlyStage`]: a virtual disk with a read-only file system.
 
 use super::load::ShellLoad;
 use super::memory_limit::MemoryLimit;
@@ -36,13 +36,13 @@ const HEADERS: u32 = 30;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A virtual disk with a file system.
-pub(super) struct Stage {
+pub(super) struct ReadOnlyStage {
     disk: VirtualDisk,
     model: &'static str,
     mount_point: PathBuf,
 }
 
-impl Stage {
+impl ReadOnlyStage {
     /// Makes the disk and the file system with all files that loads need.
     pub(super) fn set(part: &DiskUnderTest, share: f64, seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
@@ -116,12 +116,12 @@ impl Stage {
 
 /// A cache over the disk of a stage; detached when dropped.
 struct Cache<'a> {
-    stage: &'a Stage,
+    stage: &'a ReadOnlyStage,
     device: PathBuf,
 }
 
 impl<'a> Cache<'a> {
-    fn attach(stage: &'a Stage, algorithm: &str) -> anyhow::Result<Self> {
+    fn attach(stage: &'a ReadOnlyStage, algorithm: &str) -> anyhow::Result<Self> {
         let mut command = program()?;
         command.args(["--quiet", "redcap", "attach"]).arg(stage.disk.device()).args([
             "--json",
@@ -157,7 +157,7 @@ impl Drop for Cache<'_> {
     }
 }
 
-impl Stage {
+impl ReadOnlyStage {
     fn state(&self) -> PathBuf {
         self.disk.folder().join("redcap")
     }

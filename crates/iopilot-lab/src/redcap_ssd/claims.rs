@@ -5,7 +5,7 @@ use super::thesis::{ALONE, AT_ONCE, IOR, ROW, TABLES, TableRow};
 use super::{CFQ, NOOP, SSD_160};
 use crate::Claim;
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided512, Tac};
-use crate::redcap_bench::{BenchmarkMix, Number, Results, near};
+use crate::redcap_bench::{BenchResults, BenchmarkMix, StatedGain, near};
 
 /// How much a time may differ, in percent.
 const NEAR_SECONDS: f64 = 25.0;
@@ -14,7 +14,7 @@ const ANOTHER_WAIT: &str = "CFQ idles for the next request of a process, for ano
 const NO_OVERHEAD: &str = "REDCAP and the reference disk take CPU time here only for copying";
 const FAST_DRIVE: &str = "the model of the drive is faster than the drive was";
 
-pub(super) fn of(results: &Results) -> Vec<Claim> {
+pub(super) fn of(results: &BenchResults) -> Vec<Claim> {
     let mut claims: Vec<Claim> = ALONE.iter().filter_map(|number| number.claim(results, cause(number))).collect();
     for row in &TABLES {
         claims.extend(of_row(results, row, ("Table 3.6", "application"), 0));
@@ -28,7 +28,7 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
 }
 
 /// The known reasons why a number comes out differently.
-fn cause(number: &Number) -> &'static str {
+fn cause(number: &StatedGain) -> &'static str {
     match number.load() {
         BenchmarkMix::Alone(Strided512 | Ior) => NO_OVERHEAD,
         BenchmarkMix::Alone(KernelRead) => PROGRAMS,
@@ -38,7 +38,7 @@ fn cause(number: &Number) -> &'static str {
 }
 
 /// A claim about a row of a table, cell by cell. Our values are compared from the index `first` on.
-fn of_row(results: &Results, row: &TableRow, (source, time): (&str, &str), first: usize) -> Option<Claim> {
+fn of_row(results: &BenchResults, row: &TableRow, (source, time): (&str, &str), first: usize) -> Option<Claim> {
     let cells = beside(results, row);
     let off = |seconds: &[f64; 4]| 100.0 * (seconds[first + 1] / seconds[first] - 1.0);
     let worst = cells.iter().map(|(_, seconds)| off(seconds).abs()).reduce(f64::max)?;
@@ -51,7 +51,7 @@ fn of_row(results: &Results, row: &TableRow, (source, time): (&str, &str), first
     Some(Claim::new(source, claim, goal, shown.join(", "), worst <= NEAR_SECONDS, because))
 }
 
-fn of_ior(results: &Results) -> Option<Claim> {
+fn of_ior(results: &BenchResults) -> Option<Claim> {
     let seconds =
         |algorithm| results.find((SSD_160, NOOP), BenchmarkMix::Alone(Ior), 32, algorithm)?.seconds.first().copied();
     let (with, without) = (seconds(Some("vd"))?, seconds(None)?);
@@ -66,7 +66,7 @@ fn of_ior(results: &Results) -> Option<Claim> {
     ))
 }
 
-fn state(results: &Results) -> Vec<Claim> {
+fn state(results: &BenchResults) -> Vec<Claim> {
     let active = |benchmark| {
         results.plan.places().flat_map(move |place| {
             let of = move |&p: &u32| {
@@ -89,7 +89,7 @@ fn state(results: &Results) -> Vec<Claim> {
     claims
 }
 
-fn best_in_a_row(results: &Results, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
+fn best_in_a_row(results: &BenchResults, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
     let of = |place| {
         let gain = move |&p: &u32| results.gain_in_a_row(place, benchmark, p);
         results.plan.processes.iter().filter_map(gain)

@@ -4,11 +4,11 @@ use super::thesis::{ACTIVE, ALONE, ROW, ROW_PAGE_CACHE, TABLE_3_4, TABLE_3_4_PRO
 use super::{AS, CFQ, CLEAN};
 use crate::Claim;
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided8, Strided512, Tac};
-use crate::redcap_bench::{BenchmarkMix, Number, Results, near, percent};
+use crate::redcap_bench::{BenchResults, BenchmarkMix, StatedGain, near, percent};
 
 const LAYOUT: &str = "the files are placed differently, and the model of the drive takes other times";
 
-pub(super) fn of(results: &Results) -> Vec<Claim> {
+pub(super) fn of(results: &BenchResults) -> Vec<Claim> {
     let mut claims: Vec<Claim> = ALONE.iter().filter_map(|number| number.claim(results, cause(number))).collect();
     claims.extend(hits(results));
     claims.extend(state(results));
@@ -21,7 +21,7 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
 }
 
 /// The known reasons why a benchmark alone comes out differently.
-fn cause(number: &Number) -> &'static str {
+fn cause(number: &StatedGain) -> &'static str {
     match number.load() {
         BenchmarkMix::Alone(Tac) => {
             "the model of the drive takes 7 ms for a segment read backwards, and the thesis' drive 3.5 ms"
@@ -33,7 +33,7 @@ fn cause(number: &Number) -> &'static str {
     }
 }
 
-fn hits(results: &Results) -> Vec<Claim> {
+fn hits(results: &BenchResults) -> Vec<Claim> {
     let of = |(benchmark, percent, text): (GfBenchmark, f64, &str)| {
         let measured = results.find((CLEAN, CFQ), BenchmarkMix::Alone(benchmark), 1, Some("vd"))?;
         let ours = measured.hit_percent;
@@ -46,7 +46,7 @@ fn hits(results: &Results) -> Vec<Claim> {
 }
 
 /// For each run of a benchmark alone, the share of reads for which the cache was on.
-fn active(results: &Results, benchmark: GfBenchmark) -> impl Iterator<Item = f64> {
+fn active(results: &BenchResults, benchmark: GfBenchmark) -> impl Iterator<Item = f64> {
     results.plan.places().flat_map(move |place| {
         let of =
             move |&p: &u32| Some(results.find(place, BenchmarkMix::Alone(benchmark), p, Some("vd"))?.active_percent);
@@ -54,7 +54,7 @@ fn active(results: &Results, benchmark: GfBenchmark) -> impl Iterator<Item = f64
     })
 }
 
-fn state(results: &Results) -> Vec<Claim> {
+fn state(results: &BenchResults) -> Vec<Claim> {
     let mut claims = Vec::new();
     for benchmark in [Tac, Strided8, KernelRead] {
         let least = active(results, benchmark).fold(f64::INFINITY, f64::min);
@@ -69,7 +69,7 @@ fn state(results: &Results) -> Vec<Claim> {
     claims
 }
 
-fn kernel_read_under_as(results: &Results) -> Option<Claim> {
+fn kernel_read_under_as(results: &BenchResults) -> Option<Claim> {
     let middle = results.plan.processes.iter().filter(|&&p| (2..=16).contains(&p));
     let gains = middle.filter_map(|&p| results.gain((CLEAN, AS), BenchmarkMix::Alone(KernelRead), p));
     let least = gains.reduce(f64::min)?;
@@ -77,7 +77,7 @@ fn kernel_read_under_as(results: &Results) -> Option<Claim> {
     Some(Claim::new("Fig. 3.10", claim, "50 % at least", format!("{least:.1} %"), least >= 50.0, LAYOUT))
 }
 
-fn best_in_a_row(results: &Results, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
+fn best_in_a_row(results: &BenchResults, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
     let of = |place| {
         let gain = move |&p: &u32| results.gain_in_a_row(place, benchmark, p);
         results.plan.processes.iter().filter_map(gain)
@@ -87,7 +87,7 @@ fn best_in_a_row(results: &Results, benchmark: GfBenchmark, expected: f64) -> Op
     Some(near("Fig. 3.15-3.18", claim, expected, ours, LAYOUT))
 }
 
-fn at_once(results: &Results) -> Vec<Claim> {
+fn at_once(results: &BenchResults) -> Vec<Claim> {
     let mut claims = Vec::new();
     let mut all = Vec::new();
     for (place, cells) in TABLE_3_4 {

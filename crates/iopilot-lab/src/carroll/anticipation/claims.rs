@@ -295,12 +295,12 @@ mod tests {
     }
 
     #[test]
-    fn his_own_table_is_reproduced_by_itself() {
+    fn carrolls_own_table_is_reproduced() {
         assert_eq!(held(&as_in_table_5_2(1.0)), 22);
     }
 
     #[test]
-    fn a_table_four_times_off_is_not() {
+    fn a_table_four_times_off_is_not_reproduced() {
         assert!(held(&as_in_table_5_2(0.2)) <= 4, "{}", held(&as_in_table_5_2(0.2)));
     }
 }

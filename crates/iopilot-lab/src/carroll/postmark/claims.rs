@@ -1,7 +1,7 @@
 //! The claims of chapters 5.2, 5.4 and 6 about Postmark, judged by the measurements.
 
 use super::super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_2, RAID10_4, RAID10_8, mean, span};
-use super::super::readers::{TEN, Who, Who::*};
+use super::super::readers::{CarrollScheduler, CarrollScheduler::*, TEN};
 use super::{Results, SYSTEMS};
 use crate::Claim;
 use crate::postmark::AllocationStyle::{self, Blocks, Extents};
@@ -36,7 +36,7 @@ fn all(r: &Results) -> Vec<(&'static DiskConfiguration, AllocationStyle)> {
     r.shapes.iter().flat_map(|&s| SYSTEMS.map(|f| (s, f))).collect()
 }
 
-fn ratios(r: &Results, a: Who, b: Who, systems: &[AllocationStyle]) -> Vec<f64> {
+fn ratios(r: &Results, a: CarrollScheduler, b: CarrollScheduler, systems: &[AllocationStyle]) -> Vec<f64> {
     let chosen = all(r).into_iter().filter(|p| systems.contains(&p.1));
     chosen.map(|(s, f)| r.at(s, f, a) / r.at(s, f, b)).collect()
 }
@@ -91,7 +91,7 @@ fn extents_scale(r: &Results) -> Claim {
 }
 
 /// The average of `who` over all configurations and file systems.
-fn overall(r: &Results, who: Who) -> f64 {
+fn overall(r: &Results, who: CarrollScheduler) -> f64 {
     mean(SYSTEMS.map(|f| r.average(f, who)))
 }
 
@@ -292,7 +292,10 @@ mod tests {
     use super::super::{DEEP_SHAPES, DEPTHS, SHAPES, table_5_1};
     use super::*;
 
-    fn results(cell: impl Fn(&DiskConfiguration, AllocationStyle, Who) -> f64, deep: impl Fn(u32) -> f64) -> Results {
+    fn results(
+        cell: impl Fn(&DiskConfiguration, AllocationStyle, CarrollScheduler) -> f64,
+        deep: impl Fn(u32) -> f64,
+    ) -> Results {
         let pairs = SHAPES.into_iter().flat_map(|s| SYSTEMS.map(|f| (s, f)));
         Results {
             shapes: SHAPES.to_vec(),
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn his_own_averages_hold_but_for_what_single_configurations_say() {
+    fn carrolls_averages_hold_except_where_single_configurations_count() {
         let his = results(
             |shape, system, who| {
                 let (ext2, xfs) = table_5_1(who);
@@ -337,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn were_everything_equal_the_claims_of_a_difference_would_fail() {
+    fn claims_of_a_difference_fail_if_everything_is_equal() {
         let failing = failing(&results(|_, _, _| 3.0, |_| 3.0));
         for part in
             ["XFS outperforms", "EXT2 is 0.3", "deadline has the best", "36 %", "20 % better", "80 % of the best"]

@@ -1,4 +1,4 @@
-//! [`Piece`]: a request of a process.
+//! [`BenchmarkRequest`]: a request of a process.
 
 use iopilot_block::Nanos;
 
@@ -9,7 +9,7 @@ pub(super) const PROCESSES: u64 = 32;
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct BenchmarkRequest {
     pub(super) lba: u64,
     pub(super) sectors: u32,
     /// Whether it is issued while the process waits for the request before. Otherwise it is issued when that one is

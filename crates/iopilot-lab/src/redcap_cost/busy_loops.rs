@@ -1,13 +1,13 @@
-//! [`Awake`]: CPUs that do not sleep.
+//! [`BusyLoops`]: CPUs that do not sleep.
 
 use anyhow::Context as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
 
 /// A busy loop for each CPU, of the lowest priority (`SCHED_IDLE`). The loops end when this is dropped.
-pub(super) struct Awake(Vec<Child>);
+pub(super) struct BusyLoops(Vec<Child>);
 
-impl Awake {
+impl BusyLoops {
     /// Starts the loops.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl Awake {
     }
 }
 
-impl Drop for Awake {
+impl Drop for BusyLoops {
     fn drop(&mut self) {
         for program in &mut self.0 {
             // It may have ended already.
