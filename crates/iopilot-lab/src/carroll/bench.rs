@@ -141,7 +141,7 @@ pub(super) fn scheduler(name: &str) -> Result<SchedulerSpec, InputError> {
     SchedulerSpec::parse(name)
 }
 
-/// Runs all points in parallel; the results are in the points' order.
+/// Performs all runs in parallel. The results are in the order of `points`.
 pub(super) fn run_all(points: &[ArrayRun], setup: &Setup<'_>) -> Result<Vec<ArrayResult>, SimError> {
     points.par_iter().map(|point| run(point, setup.seed, setup.progress)).collect()
 }

@@ -190,7 +190,7 @@ fn idle_disks() -> Claim {
         "11 %, 1.5 % (by simulation; within 1 and 0.25 points)",
         format!("{:.1} %, {:.1} % (exactly)", 100.0 * any, 100.0 * share),
         (any - 0.11).abs() <= 0.01 && (share - 0.015).abs() <= 0.0025,
-        "he counted otherwise",
+        "Carroll counted differently",
     )
 }
 
@@ -202,7 +202,7 @@ fn idle_disks_of_two() -> Claim {
         "about 1 % (within 0.5 points)",
         format!("{:.1} %", 100.0 * any),
         (any - 0.01).abs() <= 0.005,
-        "he counted otherwise",
+        "Carroll counted differently",
     )
 }
 

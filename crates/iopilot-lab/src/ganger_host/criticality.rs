@@ -39,7 +39,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     );
     let mut gains = ResultTable::new(
         "gains",
-        "Elapsed time with criticality beside without it, percent",
+        "Elapsed time with criticality compared with that without, percent",
         &[
             "workload",
             "clook",
@@ -101,7 +101,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let goal = format!("{theirs:+.1} %, within half of it or 3 points");
         claims.push(Claim::new(
             &source,
-            format!("{name}: elapsed time under C-LOOK with criticality beside without it"),
+            format!("{name}: elapsed time under C-LOOK with criticality compared with that without"),
             goal,
             format!("{found:+.1} %, the mean response times {times:.1}"),
             near,
