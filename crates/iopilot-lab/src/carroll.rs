@@ -1,8 +1,9 @@
 //! Carroll's study: I/O schedulers on hardware RAID (2008).
 //!
-//! His host, arrays and loads are those of chapter 4; the machines are shipped as `examples/machines/carroll-*.toml`.
-//! Each of his statements in chapters 5 and 6 that can be read without the graphs, which are lost, is a claim that is
-//! checked on the figures just measured. A claim says in `goal` what he found and, in brackets, what is asked of ours.
+//! Carroll's host, arrays and loads are those of chapter 4. The machines are shipped as
+//! `examples/machines/carroll-*.toml`. The graphs are lost. Each statement in chapters 5 and 6 that can be read without
+//! them is a claim, checked on the figures just measured. A claim's `goal` says what Carroll found and, in brackets,
+//! what is asked of this experiment.
 
 mod anticipation;
 mod bench;

@@ -1,7 +1,7 @@
-//! What the autopilot costs: how long a check takes, what it takes from those who use the disk, memory, and CPU when idle.
+//! What the autopilot costs: the time of a check, the slowdown of the disk's users, memory, and CPU when idle.
 //!
-//! Unlike the other experiments, this one measures the machine that it runs on, and all but the first table need root, FUSE and
-//! fio; what cannot be measured is left out, and said so.
+//! Unlike the other experiments, this one measures the machine that it runs on. All but the first table need root, FUSE
+//! and fio. The output says what could not be measured.
 
 mod undelayed_disk;
 
@@ -24,7 +24,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Four schedulers, eight settings of each that has any; `bfq` makes up for `none`.
+/// Four schedulers, with eight settings of each that has tunables; more settings of `bfq` make up for `none`.
 const CANDIDATES: [&str; 5] = [
     "none",
     "mq-deadline:fifo_batch=1,2,4,8,16,32,64,128",
@@ -32,7 +32,7 @@ const CANDIDATES: [&str; 5] = [
     "bfq:low_latency=0:slice_idle=0,1,2,4,8,16,32,64",
     "bfq:low_latency=1:slice_idle=0,1,2,4,8,16,32",
 ];
-/// Requests a second, and seconds, of the window that is checked.
+/// Requests per second, and seconds, of the window that is checked.
 const RATE: u64 = 20_000;
 const WINDOW: u64 = 5;
 
@@ -51,7 +51,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         ..Outcome::default()
     };
     if setup.quick {
-        outcome.notes.push("quick: a tenth of the window, and nothing is measured on a live disk".to_owned());
+        outcome.notes.push("quick: a tenth of the window, and nothing was measured on a live disk".to_owned());
         return Ok(outcome);
     }
     match UndelayedDisk::attach()? {
@@ -61,7 +61,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// A check of a synthetic window on one thread, by model; the slowest, s; and how many candidates there were.
+/// A check of a synthetic window on one thread, by model. Returns the table, the slowest check in seconds, and the
+/// number of candidates.
 fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
     let candidates = parse_candidates(&CANDIDATES)?;
     let mut table = ResultTable::new(
@@ -95,7 +96,7 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
             Ok((check, (cpu_of_thread()? - before).as_secs_f64()))
         })?;
         let took = began.elapsed().as_secs_f64();
-        // Of a core of its own: what others took of the machine meanwhile is not the check's.
+        // CPU time, so that other processes on the machine do not count.
         slowest = slowest.max(cpu);
         let simulated = check.tried * candidates.len() as u64;
         table.row(vec![
@@ -110,7 +111,7 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
     Ok((table, slowest, candidates.len()))
 }
 
-/// The CPU time that this thread has had.
+/// The CPU time of this thread so far.
 fn cpu_of_thread() -> anyhow::Result<Duration> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(Duration::from_nanos(schedstat.split_whitespace().next().unwrap_or_default().parse()?))
@@ -133,13 +134,13 @@ fn window(requests: u64, capacity: u64, seed: u64) -> Vec<TraceRecord> {
     (0..requests).map(record).collect()
 }
 
-/// What it takes from others, with their requests as fast as they can be: a disk without delays.
+/// Measures the slowdown of other users, whose requests are as fast as they can be: a disk without delays.
 fn live(disk: &UndelayedDisk, outcome: &mut Outcome) -> anyhow::Result<()> {
-    /// Pairs of runs; each run sees a check of the default interval. Two runs differ by a tenth by themselves: the median of so many is known
-    /// to two percent.
+    /// Pairs of runs; each run sees a check of the default interval. Two runs differ by a tenth by themselves. The
+    /// median of this many is known to two percent.
     const PAIRS: usize = 24;
     const RUN: Duration = Duration::from_secs(6);
-    /// How long the daemon is watched when there is nothing to do.
+    /// How long the daemon is watched when there is no load.
     const IDLE: Duration = Duration::from_secs(90);
     let mut table = ResultTable::new(
         "pairs",
@@ -151,7 +152,7 @@ fn live(disk: &UndelayedDisk, outcome: &mut Outcome) -> anyhow::Result<()> {
         let mut losses = Vec::new();
         for pair in 0..PAIRS {
             let mut iops = [0.0; 2];
-            // First without, then with it, and the next time the other way round.
+            // First without and then with the daemon, and the next time in the opposite order.
             for flown in [pair % 2 == 1, pair % 2 == 0] {
                 let daemon = flown.then(|| disk.start_daemon()).transpose()?;
                 iops[usize::from(flown)] = disk.fio(depth, RUN)?;
@@ -172,7 +173,7 @@ fn live(disk: &UndelayedDisk, outcome: &mut Outcome) -> anyhow::Result<()> {
             "the median of pairs below 3 %",
             format!("{median:.2} % ({:.2} to {:.2} %)", losses[0], losses[PAIRS - 1]),
             median < 3.0,
-            "capturing takes its share of the CPUs that the load itself fills",
+            "capturing needs CPU time, and the load keeps all CPUs busy",
         ));
     }
     let daemon = disk.start_daemon()?;
@@ -197,15 +198,15 @@ fn live(disk: &UndelayedDisk, outcome: &mut Outcome) -> anyhow::Result<()> {
     ));
     outcome.claims.push(Claim::new(
         "goal",
-        "an idle daemon costs nothing that is seen",
+        "an idle daemon has no visible cost",
         "below 0.1 % of a CPU",
         format!("{share:.3} % over {} s", IDLE.as_secs()),
         share < 0.1,
-        "how often it looks whether there is something to do",
+        "the daemon looks for work often",
     ));
     outcome.tables.extend([table, memory]);
     outcome.notes.push(
-        "the load is another process's, the disk a virtual one without a model, the daemon in a dry run".to_owned(),
+        "another process makes the load, the virtual disk has no model, and the daemon is in a dry run".to_owned(),
     );
     Ok(())
 }

@@ -1,20 +1,23 @@
-//! The autopilot on a live disk (GF 4.5.3): five benchmarks in a row, on ext4 on a virtual disk, under each of the kernel's
-//! schedulers, and one of them tuned, and with the autopilot, from each of them. A second experiment flies it without a model.
+//! The autopilot on a live disk (GF 4.5.3; GF is González-Férez' thesis of 2012): five benchmarks in a row, on ext4 on
+//! a virtual disk. They run under each of the kernel's schedulers, under a tuned one, and with the autopilot, which
+//! starts from each of them. A second experiment flies the autopilot without a model.
 
 mod benchmark;
 mod files;
 mod flight;
 mod judge;
+mod plan;
 mod unknown_disk;
 
 use super::virtual_disk::VirtualDisk;
 use super::{Experiment, Outcome, Setup};
 use anyhow::{Context as _, bail};
-use benchmark::{Benchmark, Load};
-use files::FileSystem;
-use flight::{Change, Flight};
+use benchmark::{Benchmark, BenchmarkLoad};
+use files::BenchmarkFileSystem;
+use flight::{AutopilotDaemon, SchedulerChange};
 use iopilot_live::{BlockQueue, Signals};
 use iopilot_sched::SchedulerSpec;
+use plan::DadsLivePlan;
 use std::time::{Duration, Instant};
 
 pub(super) use unknown_disk::EXPERIMENT as WITHOUT_A_MODEL;
@@ -26,71 +29,15 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What is measured.
-struct Plan {
-    disk: &'static str,
-    size: u64,
-    depth: u32,
-    /// The autopilot's candidates, and those of them that it starts from.
-    schedulers: &'static [&'static str],
-    from: &'static [&'static str],
-    benchmarks: &'static [Benchmark],
-    load: Load,
-    /// Another row, in which each is best under another scheduler, and where the autopilot starts in it.
-    mixed: &'static [Benchmark],
-    mixed_load: Load,
-    mixed_from: &'static [&'static str],
-    /// From one check of the autopilot to the next.
-    interval: Duration,
-    /// Requests that it tries candidates on at least.
-    trial_requests: u32,
-}
-
-impl Plan {
-    fn new(quick: bool) -> Self {
-        let full = Self {
-            disk: "hd-500-16",
-            size: 4 << 30,
-            depth: 4,
-            // As it is, bfq takes readers that it serves slowly for interactive ones and waits for none of them, or waits for all: it
-            // is chance which (see docs/explanation/autopilot.md). With strict guarantees it waits for whomever it serves.
-            schedulers: &["none", "mq-deadline", "kyber", "bfq", "bfq:strict_guarantees=1"],
-            from: &["none", "mq-deadline", "kyber", "bfq"],
-            benchmarks: &Benchmark::ALL,
-            load: Load { processes: 8, share: 0.9 },
-            mixed: &[Benchmark::Strided8, Benchmark::Random],
-            mixed_load: Load { processes: 8, share: 1.0 },
-            mixed_from: &["mq-deadline", "bfq"],
-            interval: Duration::from_secs(1),
-            trial_requests: 8000,
-        };
-        if !quick {
-            return full;
-        }
-        let benchmarks = &[Benchmark::Ior, Benchmark::Tac];
-        Self {
-            size: 1 << 30,
-            schedulers: &["none", "bfq"],
-            from: &["none", "bfq"],
-            benchmarks,
-            load: Load { share: 0.1, ..full.load },
-            mixed_load: Load { share: 0.1, ..full.mixed_load },
-            mixed_from: &["bfq"],
-            interval: Duration::from_millis(500),
-            ..full
-        }
-    }
-}
-
 /// One row of benchmarks.
 struct Row {
     /// The scheduler at the start, and how it is tuned.
     scheduler: &'static str,
-    /// Whether the autopilot flew, and what it did, in seconds from the row's start.
-    changes: Option<Vec<Change>>,
+    /// The changes of scheduler, in seconds from the row's start; `None` without the autopilot.
+    changes: Option<Vec<SchedulerChange>>,
     /// Its audit, one line for each check.
     audit: String,
-    /// How long each benchmark took.
+    /// The time of each benchmark.
     times: Vec<Duration>,
 }
 
@@ -101,10 +48,10 @@ impl Row {
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let plan = Plan::new(setup.quick);
+    let plan = DadsLivePlan::new(setup.quick);
     let signals = Signals::catch()?;
     let disk = VirtualDisk::attach(plan.disk, plan.size, plan.depth)?;
-    let files = FileSystem::make(&disk, &plan, setup.seed)?;
+    let files = BenchmarkFileSystem::make(&disk, &plan, setup.seed)?;
     let lane = Lane { plan: &plan, disk: &disk, files: &files, signals: &signals };
     let rows = lane.rows(plan.benchmarks, &plan.load, plan.from)?;
     let mixed = lane.rows(plan.mixed, &plan.mixed_load, plan.mixed_from)?;
@@ -112,37 +59,48 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     Ok(judge::outcome(&plan, &rows, &mixed))
 }
 
-/// Where rows of benchmarks run.
+/// What a row of benchmarks needs.
 struct Lane<'a> {
-    plan: &'a Plan,
+    plan: &'a DadsLivePlan,
     disk: &'a VirtualDisk,
-    files: &'a FileSystem,
+    files: &'a BenchmarkFileSystem,
     signals: &'a Signals,
 }
 
 impl Lane<'_> {
     /// One row under each scheduler alone, and one with the autopilot from each of `starts`.
-    fn rows(&self, benchmarks: &[Benchmark], load: &Load, starts: &[&'static str]) -> anyhow::Result<Vec<Row>> {
+    fn rows(
+        &self,
+        benchmarks: &[Benchmark],
+        load: &BenchmarkLoad,
+        starts: &[&'static str],
+    ) -> anyhow::Result<Vec<Row>> {
         let alone = self.plan.schedulers.iter().map(|&scheduler| (scheduler, false));
         let flown = starts.iter().map(|&scheduler| (scheduler, true));
         alone.chain(flown).map(|(scheduler, flies)| self.row(benchmarks, load, scheduler, flies)).collect()
     }
 
-    fn row(&self, benchmarks: &[Benchmark], load: &Load, scheduler: &'static str, flies: bool) -> anyhow::Result<Row> {
+    fn row(
+        &self,
+        benchmarks: &[Benchmark],
+        load: &BenchmarkLoad,
+        scheduler: &'static str,
+        flies: bool,
+    ) -> anyhow::Result<Row> {
         let Self { plan, disk, files, signals } = *self;
         let queue = BlockQueue::open(disk.device())?;
         let spec = SchedulerSpec::parse(scheduler)?;
-        // Its tunables are the kernel's own, but for those that are named.
+        // Changing the scheduler resets its tunables to the kernel's defaults.
         queue.set_scheduler("none")?;
         queue.set_scheduler(spec.name)?;
         for (name, value) in &spec.settings {
             queue.set_tunable(name, &value.to_string())?;
         }
         let found = queue.state()?;
-        let flight = flies.then(|| Flight::start(plan, disk)).transpose()?;
+        let flight = flies.then(|| AutopilotDaemon::start(plan, disk)).transpose()?;
         let mut times = Vec::new();
         for benchmark in benchmarks {
-            // What the page cache holds goes with the mount.
+            // Unmounting empties the page cache.
             let mounted = files.mount(disk)?;
             let began = Instant::now();
             benchmark.run(mounted.0, load, signals).with_context(|| format!("running {benchmark}"))?;
@@ -152,7 +110,7 @@ impl Lane<'_> {
                 bail!("ended by signal {signal}");
             }
         }
-        let (changes, audit) = flight.map(Flight::end).transpose()?.unzip();
+        let (changes, audit) = flight.map(AutopilotDaemon::end).transpose()?.unzip();
         let left = queue.state()?;
         if (&left.scheduler, &left.tunables) != (&found.scheduler, &found.tunables) {
             bail!(

@@ -1,4 +1,4 @@
-//! Figures of several panels, with one line a scheduler: an SVG file that stands on its own.
+//! Figures of several panels with a line for each scheduler, as a self-contained SVG file.
 
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
@@ -9,12 +9,12 @@ use std::fmt::Write;
 #[derive(Clone, Debug)]
 pub(super) struct Panel {
     pub(super) title: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<FigureLine>,
 }
 
-/// A line; lines of one name look alike in all panels.
+/// A line of a panel. Lines of one name look alike in all panels.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct FigureLine {
     pub(super) name: String,
     /// In order of x.
     pub(super) points: Vec<(f64, f64)>,
@@ -24,7 +24,7 @@ const PANEL: (f64, f64) = (330.0, 220.0);
 const HEAD: f64 = 62.0;
 /// Distance of the legend's entries.
 const ENTRY: f64 = 118.0;
-/// Ten that most eyes tell apart; dashes help the rest.
+/// Ten colours that most eyes tell apart; dashes help the other eyes.
 const COLOURS: [&str; 10] =
     ["#7f7f7f", "#000000", "#d55e00", "#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#8c5aa8", "#e69f00", "#b8860b"];
 const DASHES: [&str; 3] = ["", "6 3", "2 2"];
@@ -32,7 +32,8 @@ const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#808892}.name{font
     .tick{text-anchor:middle}.y{text-anchor:end}.grid,.axis,.minor{stroke:#80889240;fill:none}\
     .line{fill:none;stroke-width:1.6;stroke-linejoin:round}";
 
-/// The picture: `columns` panels a row, the legend above. Values are from zero on, each panel with its own scale.
+/// Draws `panels`, `columns` in each row, with the legend above. Values start at zero, and each panel has its own
+/// scale.
 pub(super) fn draw(title: &str, panels: &[Panel], columns: usize) -> String {
     let columns = columns.max(1);
     let rows = panels.len().div_ceil(columns);
@@ -93,8 +94,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panels_stand_in_rows_and_names_are_harmless() {
-        let line = |name: &str| Line { name: name.to_owned(), points: vec![(32.0, 1.0), (256.0, 2.0)] };
+    fn panels_are_in_rows_and_names_are_escaped() {
+        let line = |name: &str| FigureLine { name: name.to_owned(), points: vec![(32.0, 1.0), (256.0, 2.0)] };
         let panel = |title: &str| Panel { title: title.to_owned(), lines: vec![line("<a>"), line("b")] };
         let svg = draw("t & u", &[panel("one"), panel("two"), panel("three")], 2);
         assert!(svg.contains("width=\"660\" height=\"502\""), "{svg}");

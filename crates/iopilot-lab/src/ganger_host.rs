@@ -1,4 +1,5 @@
-//! Ganger's thesis end to end: processes, a page cache and the disk of 1995, and what a scheduler does to a user's task.
+//! Ganger's thesis (1995) end to end: processes, a page cache and the disk of 1995, and the effect of a scheduler on a
+//! user's task.
 
 mod criticality;
 mod feedback;
@@ -38,7 +39,7 @@ pub(super) const CRITICALITY: Experiment = Experiment {
 
 /// Ganger's machine (5.3).
 const MACHINE: &str = include_str!("../../../examples/machines/ncr-3433-1995.toml");
-/// The same with a cached controller (6.3.2), without what its controller does in idle times.
+/// The same with a cached controller (6.3.2), without what the controller does in idle times.
 const CACHED: &str = include_str!("../../../examples/machines/ncr-3433-cached-1995.toml");
 
 /// The four tasks (5.2).
@@ -51,7 +52,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Ganger's, with `more` at the end of its description.
+    /// Ganger's machine, with `more` appended to its description.
     fn new(more: &str, setup: &Setup<'_>) -> anyhow::Result<Self> {
         Self::of(&format!("{MACHINE}\n{more}"), setup)
     }
@@ -65,7 +66,7 @@ impl Bench {
         Ok(Workload::load(Path::new(name), &WorkloadOptions::default(), self.machine.capacity())?)
     }
 
-    /// A run, with its requests where `log` is set.
+    /// Runs `workload`; with `log` the report lists each request.
     fn run(&self, workload: &Workload, scheduler: &str, log: bool) -> anyhow::Result<RunReport> {
         let scheduler = SchedulerSpec::parse(scheduler)?;
         let options = RunOptions { seed: self.seed, log, ..RunOptions::default() };
@@ -80,7 +81,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// All `points`, each a workload and a scheduler, in parallel.
+    /// Runs all `points`, each a workload and a scheduler, in parallel.
     fn new(bench: &Bench, points: Vec<(&'static str, &'static str)>) -> anyhow::Result<Self> {
         let run = |&(name, scheduler): &(&str, &str)| bench.run(&bench.workload(name)?, scheduler, false);
         let reports = points.par_iter().map(run).collect::<anyhow::Result<_>>()?;
@@ -93,7 +94,7 @@ impl Runs {
     }
 }
 
-/// What became of the tasks of a run, on average.
+/// The figures of a run's tasks, on average.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     elapsed_s: f64,
@@ -121,12 +122,12 @@ impl Figures {
         })
     }
 
-    /// The mean response of a run, in milliseconds.
+    /// The mean response time of a run, in milliseconds.
     fn of_any(run: &RunReport) -> f64 {
         run.response_ms.mean
     }
 
-    /// Mean time of a wait, in milliseconds.
+    /// The mean time of a wait, in milliseconds.
     fn wait_ms(&self) -> f64 {
         1e3 * self.io_wait_s / self.io_waits.max(1.0)
     }

@@ -1,16 +1,18 @@
-//! The I/O-bound benchmarks of GF 2.4.3 and 3.4.2, as the block layer sees them.
+//! The I/O-bound benchmarks of GF 2.4.3 and 3.4.2 (GF: González-Férez' thesis of 2012), as the block layer sees them.
 //!
-//! What reaches the block layer is not what a program reads: the kernel reads ahead where it sees a sequential access.
-//! The windows are those of Linux 2.6.23: the first of a file four pages, then twice as large each, up to 128 kB; the
-//! second is asked for when the first is there, and each further one while the process waits for the one before.
+//! The block layer does not see what a program reads, because the kernel reads ahead of sequential accesses. The
+//! windows are those of Linux 2.6.23: four pages at the start of a file, then twice as large each, up to 128 kB. The
+//! second window is issued when the first has been read. Each later one is issued while the process waits for the
+//! window before.
 
 mod at_once;
 mod layout;
 mod pattern;
+mod request;
 mod source;
 mod tree;
 
-pub use at_once::BenchmarksAtOnce;
+pub(crate) use at_once::BenchmarksAtOnce;
 pub use source::BenchmarkSequence;
 
 use std::fmt;
@@ -20,8 +22,8 @@ use std::fmt;
 pub enum GfBenchmark {
     /// `tac`: a file of 1 GB is read backwards, 8 kB at a time.
     Tac,
-    /// 512 kB Strided Read: 4 kB are read and 512 kB left out, to the end of the file; four times, each beginning 4 kB
-    /// further on.
+    /// 512 kB Strided Read: 4 kB are read and 512 kB left out, to the end of the file. This is done four times, each
+    /// time beginning 4 kB further on.
     Strided512,
     /// 8 kB Strided Read: 4 kB are read and 8 kB left out.
     Strided8,
@@ -32,7 +34,7 @@ pub enum GfBenchmark {
 }
 
 impl GfBenchmark {
-    /// In the order in which they are run on the clean file system (GF 3.4.2).
+    /// The benchmarks in the order in which they run on the clean file system (GF 3.4.2).
     pub const ALL: [Self; 5] = [Self::Tac, Self::Strided512, Self::Strided8, Self::KernelRead, Self::Ior];
 }
 

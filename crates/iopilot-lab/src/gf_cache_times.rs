@@ -20,10 +20,10 @@ const DISKS: [&str; 4] = ["hd-250-32", "hd-320-16", "hd-500-16", "hd-500-32"];
 const BLOCK: u64 = 8;
 /// A read that takes longer is a miss (GF 4.3.1).
 const LIMIT: Nanos = Nanos::from_millis(1);
-/// The benchmarks read files of 1 GB, 32 of them (GF 2.4.3): in sectors.
+/// The benchmarks read 32 files of 1 GB (GF 2.4.3): their length in sectors.
 const FILES: u64 = 32 << 21;
 
-/// The mean of some times, and how many are on the right side of [`LIMIT`].
+/// The mean of some times, and how many of them are on the expected side of [`LIMIT`].
 #[derive(Default)]
 struct Times {
     count: u64,
@@ -65,7 +65,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             let lba = random.random_range(0..files / BLOCK) * BLOCK;
             let time = disk.serve(Op::Read, Lba(lba), Sectors(BLOCK as u32))?;
             miss.add(time, time > LIMIT);
-            // The same block again is in the cache for certain.
+            // The same block again certainly is in the cache.
             let time = disk.serve(Op::Read, Lba(lba), Sectors(BLOCK as u32))?;
             hit.add(time, time <= LIMIT);
         }

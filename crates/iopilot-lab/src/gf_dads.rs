@@ -1,8 +1,8 @@
-//! The autopilot follows the better of two schedulers (GF 4.5, 4.6).
+//! The autopilot follows the better of two schedulers (GF 4.5, 4.6; GF is González-Férez' thesis of 2012).
 //!
-//! Five benchmarks in a row on six disks, by 1 to 32 processes: under each scheduler alone, and with the autopilot, which
-//! has two to choose from and begins with the one or the other. The virtual disk that it tries them on is the table-based
-//! one, trained on the disk off line and learning from it while it flies (GF 4.3.1).
+//! Five benchmarks in a row on six disks, by 1 to 32 processes: under each scheduler alone, and with the autopilot. The
+//! autopilot has two candidates, and begins with either of them. Its trials run on the table-based disk, which was
+//! trained on the disk off line and learns from it during the flight (GF 4.3.1).
 
 mod bench;
 mod cells;
@@ -14,7 +14,7 @@ mod tables;
 
 use super::{Experiment, Outcome, Setup};
 use crate::gf::GfBenchmark;
-use bench::{AS, CFQ, DEADLINE, NOOP, Scheduler};
+use bench::{AS, CFQ, DEADLINE, NOOP, SchedulerIndex};
 use iopilot_block::Nanos;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -24,14 +24,14 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// The order of GF 4.5.3, which shall cause changes.
+/// The order of GF 4.5.3, which is meant to cause changes.
 const BENCHMARKS: [GfBenchmark; 5] =
     [GfBenchmark::Ior, GfBenchmark::KernelRead, GfBenchmark::Strided512, GfBenchmark::Tac, GfBenchmark::Strided8];
 
 /// Two schedulers that are compared, in the source's order.
-type Pair = [Scheduler; 2];
+type Pair = [SchedulerIndex; 2];
 
-/// The pairs, and the figures with their results on hard disks and on SSDs, where AS and CFQ are not compared.
+/// The pairs, and their figures for hard disks and for SSDs. The thesis does not compare AS and CFQ on SSDs.
 const PAIRS: [(Pair, &str, Option<&str>); 5] = [
     ([AS, DEADLINE], "4.4", Some("4.9")),
     ([AS, NOOP], "4.5", Some("4.10")),
@@ -45,13 +45,14 @@ struct Plan {
     disks: &'static [&'static str],
     processes: &'static [u32],
     pairs: &'static [(Pair, &'static str, Option<&'static str>)],
-    /// From check to check.
+    /// The time between two checks.
     interval: Nanos,
-    /// As many whole files as are read: with more processes each reads a part of its own.
+    /// The amount that is read, in whole files. More processes than that each read a part of their own file.
     files: f64,
 }
 
-/// GF 4.5 and 4.6, but for the files: with 32 processes the whole ones take an hour and a half of the disk's time.
+/// GF 4.5 and 4.6, but with less to read: with 32 processes whole files would take an hour and a half of the disk's
+/// time.
 const WHOLE: Plan = Plan {
     disks: &["hd-250-32", "hd-320-16", "hd-500-16", "hd-500-32", "ssd-160", "ssd-64"],
     processes: &[1, 2, 4, 8, 16, 32],
@@ -69,7 +70,7 @@ const QUICK: Plan = Plan {
 };
 
 impl Plan {
-    /// The part of its files that each of so many processes reads.
+    /// The share of its files that each of `processes` processes reads.
     fn share(&self, processes: u32) -> f64 {
         (self.files / f64::from(processes)).min(1.0)
     }

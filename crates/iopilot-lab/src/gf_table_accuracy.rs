@@ -1,19 +1,23 @@
-//! How well the table-based disk follows a disk (GF 3.5.1, 3.6.3).
+//! How well the table-based disk follows a disk (GF 3.5.1, 3.6.3; GF is González-Férez' thesis of 2012).
 //!
-//! A disk serves the benchmarks in a row under CFQ. The virtual disk gets a copy of each request when it arrives, has a
-//! scheduler of the same kind with a queue of its own, and takes its times from tables that were trained off line and go
-//! on learning from every request that the disk has served by then. Compared are the mean times of a request in the two
-//! devices, benchmark by benchmark. What parts the tables' own error from that of the arrangement is measured too: tables
-//! that learn in step, a virtual disk in a closed loop, and one that serves in the disk's order.
+//! A disk serves the benchmarks in a row under CFQ. The *table disk* gets a copy of each request when it arrives. It
+//! has its own queue with a scheduler of the same kind. Its tables were trained off line, and learn from every request
+//! that the disk has served by then. The experiment compares the mean times of a request in the two devices, benchmark
+//! by benchmark. Three variants separate the error of the tables from that of this arrangement: tables that learn in
+//! step, a table disk in a closed loop, and one that serves in the disk's order.
+//!
+//! The thesis calls the table disk a virtual disk, and so do the names in the results (`VD`).
 
 mod in_step;
 mod judge;
+mod learning_table_disk;
 mod measure;
 mod picture;
+mod service;
 mod shadow;
+mod sizeless;
 mod source;
 mod tables;
-mod virtual_disk;
 
 use super::{Experiment, Outcome, Setup};
 use iopilot_catalogue::{Catalogue, DeviceSpec, DiskSpec};
@@ -30,7 +34,7 @@ const PROCESSES: [u32; 3] = [1, 8, 32];
 /// Samples kept in a cell.
 const SAMPLES: [u32; 4] = [8, 16, 32, 64];
 
-/// The device that the tables follow.
+/// The disk that the tables follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     /// The disk of the clean file system.
@@ -52,7 +56,7 @@ impl Subject {
         }
     }
 
-    /// By how many percent the virtual disk may differ: GF 3.5.1, 3.6.3.
+    /// How much the table disk may differ, in percent: GF 3.5.1, 3.6.3.
     fn goal(self) -> f64 {
         match self {
             Self::Disk => 5.0,
@@ -77,35 +81,35 @@ impl Subject {
     }
 }
 
-/// What a virtual disk learns while it runs.
+/// What the table disk learns while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Learning {
     No,
-    /// Whatever the disk has served by then (GF 3.2.1).
+    /// All requests that the disk has served by then (GF 3.2.1).
     InTime,
-    /// What both disks have served by then.
+    /// The requests that both disks have served by then.
     InStep,
 }
 
-/// How the virtual disk is set up.
+/// A set-up of the table disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Variant {
     /// Samples kept in a cell.
     samples: u32,
     /// What it learns while it runs.
     learning: Learning,
-    /// Whether it knows the size of requests.
+    /// Whether the tables distinguish the sizes of requests; always so with `same_order` or `three`.
     by_size: bool,
-    /// Whether it serves in the disk's order, and has no scheduler of its own.
+    /// Whether the table disk serves in the disk's order, and has no scheduler of its own.
     same_order: bool,
-    /// Whether it has three tables and a simulated cache (GF 4.3.1), else two.
+    /// Whether the table disk has three tables and a simulated cache (GF 4.3.1); otherwise it has two tables.
     three: bool,
-    /// Whether its processes go on when it has served them (GF 4.2), else when the disk has.
+    /// Whether processes resume when the table disk has served them (GF 4.2); otherwise, when the disk has.
     closed: bool,
 }
 
 impl Variant {
-    /// As the source has it.
+    /// As in the source.
     const fn learning(samples: u32) -> Self {
         Self { samples, learning: Learning::InTime, by_size: true, same_order: false, three: false, closed: false }
     }
@@ -142,10 +146,10 @@ impl Variant {
     }
 }
 
-/// A way to set the virtual disk up, by the samples kept in a cell.
+/// A way to set the table disk up, by the number of samples kept in a cell.
 type Way = fn(u32) -> Variant;
 
-/// Those that are tried with each number of samples.
+/// The ways that are tried with each number of samples.
 const WAYS: [(&str, Way); 4] = [
     ("beside the disk, as in GF", Variant::learning),
     ("beside the disk, in step", Variant::in_step),
@@ -153,7 +157,7 @@ const WAYS: [(&str, Way); 4] = [
     ("same order", Variant::same_order),
 ];
 
-/// The four of the source, then what it leaves out or compares with.
+/// The source's four variants, then those that the source does not have.
 fn variants(subject: Subject) -> Vec<Variant> {
     let mut variants: Vec<Variant> = WAYS.iter().flat_map(|(_, way)| SAMPLES.map(way)).collect();
     let best = Variant::learning(64);

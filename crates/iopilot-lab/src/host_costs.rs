@@ -1,7 +1,8 @@
-//! `host-costs`: what the kernel's work costs on the machine that this runs on, as `[host.costs]` of a machine.
+//! `host-costs`: the costs of the kernel's work on the machine that this runs on, as `[host.costs]` of a machine file.
 //!
-//! Small loops, each over one thing that the kernel does, as lmbench has them (McVoy and Staelin, USENIX 1996). It needs no root and
-//! touches no disk: interrupts of a disk and requests into its driver keep the preset's costs.
+//! Small loops that each repeat one operation of the kernel, as in lmbench (McVoy and Staelin, USENIX 1996). The
+//! experiment needs no root and touches no disk: interrupts of a disk and requests into its driver keep the preset's
+//! costs.
 
 mod calls;
 mod clock;
@@ -21,12 +22,12 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// By how much a cost may differ from the preset's, either way.
+/// A cost may differ from the preset's by this factor, either way.
 const FACTOR: f64 = 3.0;
-/// Below this no difference counts, us: clocks are no finer.
+/// A smaller difference does not count, us: clocks are no finer.
 const FINEST_US: f64 = 0.05;
 
-/// A cost as it was measured, in microseconds; `None` where it could not be.
+/// A measured cost in microseconds; `None` if it could not be measured.
 struct Cost {
     key: &'static str,
     us: Option<f64>,
@@ -37,7 +38,7 @@ struct Cost {
 /// How much is measured.
 #[derive(Clone, Copy)]
 struct Extent {
-    /// How often each loop is run; the median counts.
+    /// How often each loop is run. The median is taken.
     batches: usize,
     /// Calls of a loop.
     calls: u32,
@@ -81,7 +82,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     Ok(Outcome { tables: vec![table], claims: vec![claim], notes, files: vec![("host-costs.toml".to_owned(), text)] })
 }
 
-/// All costs, measured on one CPU, and how often the clock interrupts, where that was seen.
+/// Measures all costs on one CPU, and the rate of clock interrupts, if it could be seen.
 fn measure(extent: &Extent) -> anyhow::Result<(Vec<Cost>, Option<u32>)> {
     stay_on_one_cpu()?;
     let preset = Costs::of(Preset::Today);
@@ -91,7 +92,7 @@ fn measure(extent: &Extent) -> anyhow::Result<(Vec<Cost>, Option<u32>)> {
     let lookup = calls::lookup(extent)?;
     let pipe = processes::pipe(extent)?;
     let switch = processes::switch(extent, syscall)?;
-    // From one thread to the other through a pipe, beside what the pipe itself takes: blocking, waking and the switch.
+    // The time from one thread to the other through a pipe, without the pipe's own: blocking, waking and the switch.
     let around = switch.map(|switch| processes::hand_over(extent, pipe).map(|all| (all - switch.us).max(0.0) / 2.0));
     let around = around.transpose()?;
     let fork = processes::fork(extent)?;
@@ -123,7 +124,7 @@ fn measure(extent: &Extent) -> anyhow::Result<(Vec<Cost>, Option<u32>)> {
     Ok((costs, ticks.map(|ticks| ticks.hz)))
 }
 
-/// Keeps this thread, and what it starts, on the last CPU that it may use: the first has most of the interrupts.
+/// Keeps this thread and its children on the last CPU that it may use, because the first gets most interrupts.
 fn stay_on_one_cpu() -> anyhow::Result<()> {
     let allowed = sched_getaffinity(None).context("asking for the CPUs")?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)).context("no CPU")?;
@@ -139,7 +140,7 @@ fn median(batches: usize, mut work: impl FnMut() -> f64) -> f64 {
     all[all.len() / 2]
 }
 
-/// A cost that is far from the preset's, in words.
+/// A cost that is far from the preset's, as text.
 fn far_off(cost: &Cost) -> Option<String> {
     let us = cost.us?;
     let is_near = us <= FACTOR * cost.preset_us + FINEST_US && FACTOR * us + FINEST_US >= cost.preset_us;

@@ -1,19 +1,20 @@
 //! How near the simulation is to Linux' own schedulers.
 //!
-//! Processes read a virtual disk in five patterns, under each scheduler of the running kernel, and every request that
-//! reaches the disk is recorded. The kernel is the truth. Three questions are asked of each recording, and they differ in
-//! what a simulation is *given*:
+//! Processes read a virtual disk in five patterns, under each scheduler of the running kernel. Every request that
+//! reaches the disk is recorded. The kernel is the truth. Each recording answers three questions, which differ in what
+//! a simulation is *given*:
 //!
-//! - **(a) Choices** ([`choices`]). A scheduler of `iopilot-sched` is given the requests and completions when the kernel's
-//!   got them, and is asked for the next request when the kernel dispatched one. How often does it pick the same?
+//! - **(a) Choices** ([`choices`]). A scheduler of `iopilot-sched` gets the requests and completions when the kernel's
+//!   scheduler got them. It is asked for the next request when the kernel dispatched one. How often does it choose the
+//!   same request?
 //! - **(b) Replays** ([`replay`]). The recording is replayed under the scheduler it was recorded under. Given are the
-//!   processes' dependencies and think times, and the recorded times: what the CPUs took ([`recorded_timing`]), what the
-//!   way through the loop device and FUSE took ([`delayed_device`]), and the angle of the medium ([`shifted_clock`]). What
-//!   is left to be wrong is the block layer, the scheduler and the disk's queue.
-//! - **(c) Predictions** ([`predict`]). What `iopilot compare` does with a recording, under all four schedulers. Nothing is
-//!   given that a user does not have: the trace, the disk's name and what the kernel shows of the queue.
+//!   processes' dependencies and think times, and the recorded times: those of the CPUs ([`recorded_timing`]), those of
+//!   the path through the loop device and FUSE ([`delayed_device`]), and the angle of the medium ([`shifted_clock`]).
+//!   Only the block layer, the scheduler and the disk's queue can still be wrong.
+//! - **(c) Predictions** ([`predict`]). The predictions of `iopilot compare` from a recording, under all four
+//!   schedulers. Given is only what a user has: the trace, the disk's name and what the kernel shows of the queue.
 //!
-//! Only (c) tells what a user can expect. See `docs/lab/kernel-fidelity.md`.
+//! Only (c) shows what a user can expect. See `docs/lab/kernel-fidelity.md`.
 
 mod choices;
 mod delayed_device;
@@ -43,7 +44,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 /// The kernel's schedulers.
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-/// `queue/nr_requests` of a loop device under a scheduler, whatever its depth.
+/// `queue/nr_requests` of a loop device under a scheduler, at any depth.
 const NR_REQUESTS: u32 = 256;
 
 /// What is read, how, and on which disk.
@@ -51,7 +52,7 @@ const NR_REQUESTS: u32 = 256;
 struct Cell {
     pattern: ReadPattern,
     processes: u32,
-    /// Requests that the kernel keeps in the disk.
+    /// The queue depth of the disk.
     depth: u32,
 }
 
@@ -59,14 +60,14 @@ struct Cell {
 struct Plan {
     /// The disk's model.
     disk: &'static str,
-    /// Bytes.
+    /// Of the disk, in bytes.
     size: u64,
     depths: Vec<u32>,
     patterns: Vec<ReadPattern>,
     processes: Vec<u32>,
-    /// Of each cell under each scheduler.
+    /// The number of recordings of each cell under each scheduler.
     recordings: usize,
-    /// Reads of all processes together in a recording, where there is one process, and where there are more.
+    /// The reads of all processes together in a recording, with one process and with several.
     reads: [u32; 2],
 }
 
@@ -99,7 +100,7 @@ impl Plan {
         self.patterns.iter().flat_map(|&pattern| cell(pattern)).collect()
     }
 
-    /// How many reads each process of `cell` makes in a recording.
+    /// The reads of each process of `cell` in a recording.
     fn reads(&self, cell: Cell) -> u32 {
         self.reads[usize::from(cell.processes > 1)] / cell.processes
     }

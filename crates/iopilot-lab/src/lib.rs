@@ -1,11 +1,14 @@
-//! The laboratory: experiments of the literature, and what they claimed; fidelity to the kernel; and the apparatus that
-//! exists for them alone.
+//! The laboratory: experiments that repeat the literature's and check its claims, experiments on fidelity to the
+//! kernel, and the apparatus that exists for these alone.
 //!
-//! An experiment is a function from a [`Setup`] to an [`Outcome`]: tables, and for each claim of the source whether it
-//! holds here, and if not, why. It is a pure function: the number of threads changes nothing. Each has a file of its
-//! own, and a line in [`ALL`].
+//! An experiment is a function from a [`Setup`] to an [`Outcome`]: tables, and a verdict on each claim of the source. A
+//! claim that does not hold here has a reason. The function is pure: the number of threads changes nothing.
+//! (Experiments on a live machine measure that machine.) Each experiment has a file of its own and an entry in [`ALL`].
+//!
+//! Sources are cited by short names: *GF* is González-Férez' thesis (2012), *DADS* the paper by González-Férez et al.
+//! at SAC 2012, *Carroll* is Carroll's study of schedulers on RAID (2008), *Ganger* Ganger's thesis (1995).
 
-/// What a wrapper of a device does not change: how large it is, how many requests it takes, where its arm is.
+/// The methods that a wrapper of a device passes on unchanged: its size, its queue depth, the position of its arm.
 macro_rules! as_wrapped {
     ($field:ident) => {
         fn capacity(&self) -> u64 {
@@ -47,7 +50,7 @@ mod host_costs;
 mod kernel_fidelity;
 mod mounts;
 mod outcome;
-pub mod postmark;
+mod postmark;
 mod prediction;
 mod redcap_bench;
 mod redcap_cost;
@@ -69,11 +72,11 @@ use iopilot_sim::Progress;
 
 /// An experiment that can be run.
 pub struct Experiment {
-    /// What `iopilot experiment run` calls it: the source's short name first.
+    /// The name for `iopilot experiment run`. It begins with the source's short name.
     pub name: &'static str,
-    /// Where it is described: `GF 3.5.1`, `Carroll 5.2`.
+    /// The section that describes it: `GF 3.5.1`, `Carroll 5.2`.
     pub source: &'static str,
-    /// What it is about, in a line.
+    /// The subject in one line.
     pub title: &'static str,
     /// Runs it.
     pub run: fn(&Setup<'_>) -> anyhow::Result<Outcome>,
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_and_an_unknown_one_is_answered_with_the_nearest() {
+    fn names_are_sorted_and_an_unknown_one_suggests_the_nearest() {
         assert!(ALL.windows(2).all(|w| w[0].name < w[1].name));
         let line = find("gf-cache-time").err().map(|e| e.to_string()).unwrap_or_default();
         assert!(line.contains("did you mean `gf-cache-times`?"), "{line}");

@@ -1,4 +1,4 @@
-//! File systems of one's own: made, mounted out of the sight of others, and unmounted when dropped.
+//! File systems for an experiment: made, mounted in a private mount namespace, and unmounted when dropped.
 
 use anyhow::{Context as _, bail};
 use rustix::mount::{MountPropagationFlags, mount_change};
@@ -18,9 +18,9 @@ pub(crate) enum FileSystemKind {
 }
 
 impl FileSystemKind {
-    /// Makes one on a device, or in an image.
+    /// Makes a file system of this kind on a device or in an image.
     pub(crate) fn make(self, image: &Path) -> anyhow::Result<()> {
-        // The kernel writes the rest of a lazily made ext4 later, while something is measured.
+        // The kernel writes the rest of a lazily made ext4 later, during the measurement.
         let (program, options) = match self {
             Self::Ext4 => ("mkfs.ext4", ["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"].as_slice()),
             Self::Xfs => ("mkfs.xfs", ["-q", "-f"].as_slice()),
@@ -29,8 +29,9 @@ impl FileSystemKind {
     }
 }
 
-/// Gives this thread, and what it starts, mounts of their own. A process that makes a mount namespace while a file system is
-/// mounted here would hold a copy of the mount, and the file system would not be gone, nor its cache, when it is unmounted here.
+/// Gives this thread and its children a mount namespace of their own. Another process that makes a mount namespace
+/// while a file system is mounted here would otherwise copy the mount. The file system and its page cache would then
+/// stay after it is unmounted here.
 pub(crate) fn keep_mounts_private() -> anyhow::Result<()> {
     // SAFETY: mounts are no memory; only a change of the table of files would be unsafe.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context("making a mount namespace")?;
@@ -42,7 +43,7 @@ pub(crate) struct Mounted<'a>(pub(crate) &'a Path);
 
 impl Drop for Mounted<'_> {
     fn drop(&mut self) {
-        // Whoever looks at it for a moment, such as a disk manager, goes away again.
+        // Another process, such as a disk manager, may hold the mount for a moment.
         for _ in 0..50 {
             if Command::new("umount").arg(self.0).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
                 return;
@@ -58,7 +59,7 @@ pub(crate) fn mount<'a>(what: &Path, place: &'a Path, options: &str) -> anyhow::
     Ok(Mounted(place))
 }
 
-/// Writes a file of so many bytes.
+/// Writes a file of `bytes` bytes.
 pub(crate) fn write(path: &Path, bytes: usize) -> io::Result<()> {
     let mut file = File::create(path)?;
     let block = vec![1; 1 << 20];
@@ -71,7 +72,7 @@ pub(crate) fn write(path: &Path, bytes: usize) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Runs a program, which must succeed.
+/// Runs a program. It must succeed.
 pub(crate) fn tool(command: &mut Command) -> anyhow::Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command.stdin(Stdio::null()).output().with_context(|| format!("running {name}"))?;

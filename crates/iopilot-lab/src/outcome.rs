@@ -4,7 +4,7 @@ use super::Experiment;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-/// A value in a table. Numbers keep all their digits in JSON and CSV, and are printed with about four.
+/// A value in a table. JSON and CSV have all digits of a number; terminals print about four.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
@@ -12,7 +12,7 @@ pub enum Cell {
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A measured one; `null` in JSON where it is none.
+    /// A measured number; `null` in JSON if it is not finite.
     Number(f64),
 }
 
@@ -56,16 +56,16 @@ pub struct ResultTable {
 }
 
 impl ResultTable {
-    /// An empty table called `name` in files; its columns are keys in JSON and name their units: `read_ms`.
+    /// An empty table. `name` is its name in files. The columns are keys in JSON and name their units, as in `read_ms`.
     pub fn new(name: &'static str, title: impl Into<String>, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&c| c.to_owned()).collect();
         Self { name, title: title.into(), columns, rows: Vec::new() }
     }
 
-    /// Adds a row of as many cells as there are columns.
+    /// Adds a row with one cell for each column.
     ///
     /// # Panics
-    /// Where there are more or fewer.
+    /// If there are more or fewer cells.
     pub fn row(&mut self, cells: Vec<Cell>) {
         assert_eq!(cells.len(), self.columns.len(), "table {}", self.name);
         self.rows.push(cells);
@@ -100,8 +100,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A claim made at `source`, what has to come out (`goal`) and what did (`ours`); where that is not `reproduced`,
-    /// the reason is `because`.
+    /// A claim that `source` makes, with what has to come out (`goal`) and what came out (`ours`). If it is not
+    /// `reproduced`, `because` is the reason.
     pub fn new(
         source: &str,
         claim: impl Into<String>,
@@ -136,7 +136,7 @@ impl Claim {
         &self.ours
     }
 
-    /// Why the claim is not reproduced; `None` where it is.
+    /// The reason why the claim is not reproduced; `None` if it is.
     pub(crate) fn not_because(&self) -> Option<&str> {
         self.because.as_deref()
     }
@@ -155,7 +155,7 @@ pub struct Outcome {
     pub files: Vec<(String, String)>,
 }
 
-/// An outcome as `--json` prints it.
+/// An outcome in the form that `--json` prints.
 #[derive(Serialize)]
 pub struct ExperimentReport<'a> {
     experiment: &'static str,
@@ -184,7 +184,7 @@ impl<'a> ExperimentReport<'a> {
     }
 }
 
-/// Under each table's name its rows, each an object with the columns as keys.
+/// Maps each table's name to its rows. A row is an object with the columns as keys.
 struct Tables<'a>(&'a [ResultTable]);
 
 struct Rows<'a>(&'a ResultTable);

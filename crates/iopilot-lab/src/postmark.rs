@@ -1,9 +1,9 @@
 //! A load like Postmark's: transactions on many small files, through a file system and a page cache (Katz 1997, as
 //! Carroll 4.2.4 describes it).
 //!
-//! A transaction is a file created or deleted, and then a file read whole or appended to. What happens between these and
-//! the disk is a sketch, not a model, of Linux 2.6.24 and its file systems. Known of Carroll's are the numbers in
-//! [`PostmarkSpec`]; assumed is everything below.
+//! A transaction creates or deletes a file, and then reads a whole file or appends to one. What lies between
+//! transactions and the disk is a sketch, not a model, of Linux 2.6.24 and its file systems. The numbers in
+//! [`PostmarkSpec`] are Carroll's. The rest is assumed:
 //!
 //! - Each instance has a directory of its own, which the file system puts into a part of the disk of its own. The pool
 //!   is laid out there, and aged by transactions that are not played.
@@ -11,16 +11,16 @@
 //!   the cache: the pool is many times the host's memory.
 //! - Writes go to the cache. Above half of `dirty_bytes` a flusher writes the oldest, with up to 3584 requests in
 //!   flight (7/8 of Carroll's `nr_requests`); at all of it writers wait.
-//! - [`FileSystem::Extents`] allots a file's space in one piece where it can, writes 512 KiB at a time, and logs its
-//!   metadata in 32 KiB at one place, as XFS does. [`FileSystem::Blocks`] takes the next free blocks wherever they are,
-//!   reads an indirect block before the 13th, writes page after page of 16 KiB, and metadata where they belong, as
-//!   EXT2 does.
+//! - [`AllocationStyle::Extents`] allots a file's space in one piece where it can, writes 512 KiB at a time, and logs
+//!   its metadata in 32 KiB at one place, as XFS does. [`AllocationStyle::Blocks`] takes the next free blocks wherever
+//!   they are, reads an indirect block before the 13th, writes page after page of 16 KiB, and metadata where they
+//!   belong, as EXT2 does.
 
 mod pool;
 mod source;
 mod space;
 
-pub use source::{PostmarkSource, PostmarkStats};
+pub(crate) use source::PostmarkSource;
 
 use iopilot_block::{InputError, Nanos, SECTOR_BYTES};
 
@@ -29,46 +29,46 @@ const BLOCK: u64 = 8;
 /// The same in bytes.
 const BLOCK_BYTES: u64 = BLOCK * SECTOR_BYTES;
 
-/// How a file system places and writes.
+/// How a file system places and writes blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSystem {
+pub(crate) enum AllocationStyle {
     /// Extents, large writes, a log: XFS in outline.
     Extents,
     /// Single blocks, page by page, metadata in place: EXT2 in outline.
     Blocks,
 }
 
-/// What is run.
+/// The load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PostmarkSpec {
-    /// Instances, each with a pool of its own.
-    pub instances: u32,
-    /// Files of a pool at the start.
-    pub files: u32,
-    /// Subdirectories of a pool.
-    pub directories: u32,
-    /// The sizes of files, uniformly distributed, in bytes.
-    pub min_bytes: u64,
+pub(crate) struct PostmarkSpec {
+    /// The number of instances. Each has a pool of its own.
+    pub(crate) instances: u32,
+    /// The number of files of a pool at the start.
+    pub(crate) files: u32,
+    /// The number of subdirectories of a pool.
+    pub(crate) directories: u32,
+    /// The smallest size of a file, in bytes. Sizes are uniformly distributed.
+    pub(crate) min_bytes: u64,
     /// The largest size, in bytes.
-    pub max_bytes: u64,
-    /// Transactions of each instance that are only played on the layout.
-    pub aging: u32,
+    pub(crate) max_bytes: u64,
+    /// Transactions of each instance that age its pool and are not played.
+    pub(crate) aging: u32,
     /// Transactions of all instances together that are not counted, while the cache fills.
-    pub warm_up: u32,
+    pub(crate) warm_up: u32,
     /// Transactions of all instances together that are counted.
-    pub transactions: u32,
+    pub(crate) transactions: u32,
     /// The file system.
-    pub file_system: FileSystem,
-    /// Bytes to be written at which writers wait.
-    pub dirty_bytes: u64,
-    /// Computing for each MiB read or written.
-    pub compute_per_mib: Nanos,
+    pub(crate) file_system: AllocationStyle,
+    /// Dirty bytes at which writers wait.
+    pub(crate) dirty_bytes: u64,
+    /// CPU time for each MiB read or written.
+    pub(crate) compute_per_mib: Nanos,
 }
 
 impl PostmarkSpec {
-    /// Five instances of Carroll's (Table 4.6) with files up to `max_bytes`: 2 MiB for small disks, else 4 MiB. The memory
-    /// is his 2 GiB, a tenth of which may be dirty.
-    pub fn carroll(file_system: FileSystem, max_bytes: u64) -> Self {
+    /// Five instances of Carroll's (Table 4.6) with files up to `max_bytes`: 2 MiB for small disks, else 4 MiB. The
+    /// memory is Carroll's 2 GiB, a tenth of which may be dirty.
+    pub(crate) fn carroll(file_system: AllocationStyle, max_bytes: u64) -> Self {
         Self {
             instances: 5,
             files: 10_000,
@@ -84,11 +84,11 @@ impl PostmarkSpec {
         }
     }
 
-    /// Whether it can be run.
+    /// Checks that the load can be run.
     ///
     /// # Errors
-    /// Names what cannot.
-    pub fn check(&self) -> Result<(), InputError> {
+    /// Names the field that is wrong.
+    pub(crate) fn check(&self) -> Result<(), InputError> {
         let positive = [
             ("instances", self.instances),
             ("files", self.files),

@@ -1,8 +1,8 @@
-//! What `iopilot compare` predicts from one recording, beside what the running kernel does under each scheduler.
+//! The predictions of `iopilot compare` from one recording, beside the running kernel's results under each scheduler.
 //!
-//! Loads are real programs on ext4 and XFS, and fio jobs, on virtual disks. Each is recorded once under one scheduler with
-//! `iopilot trace record`. `iopilot compare` predicts it under five, with nothing given but the disk's name. Then it is run for
-//! real, three times under each.
+//! The loads are real programs on ext4 and XFS, and fio jobs, on virtual disks. Each is recorded once under one
+//! scheduler with `iopilot trace record`. `iopilot compare` predicts it under five schedulers, given only the disk's
+//! name. Then it is run for real, three times under each.
 
 mod figures;
 mod judge;
@@ -11,27 +11,27 @@ mod stage;
 
 use super::{Experiment, Outcome, Setup};
 use crate::mounts::FileSystemKind;
-use figures::Figures;
+use figures::PredictionFigures;
 use iopilot_live::Signals;
-use load::Load;
-use stage::Stage;
+use load::RecordedLoad;
+use stage::PredictionStage;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "prediction",
     source: "",
-    title: "what is predicted from one recording beside real runs: programs and fio on virtual disks (needs root)",
+    title: "predictions from one recording beside real runs: programs and fio on virtual disks (needs root)",
     run,
 };
 
 /// The schedulers that are predicted and run.
 const SCHEDULERS: [&str; 5] = ["none", "mq-deadline", "kyber", "bfq", "bfq:low_latency=0"];
 
-/// A disk, and what runs on it.
+/// A disk and its loads.
 struct Part {
     disk: &'static str,
     depth: u32,
     file_system: FileSystemKind,
-    loads: &'static [Load],
+    loads: &'static [RecordedLoad],
 }
 
 /// What is measured.
@@ -65,11 +65,11 @@ struct Cell {
     load: &'static str,
     /// The scheduler of the recording.
     recorded_under: String,
-    /// How far the model is off on the recording itself, in percent of the elapsed time.
+    /// The error of the model on the recording itself, in percent of the elapsed time.
     self_replay_percent: Option<f64>,
-    /// The scheduler that the verdict names.
+    /// The scheduler that the verdict recommends.
     verdict: String,
-    /// Those that the verdict calls equal to it.
+    /// The schedulers that the verdict calls equal to it.
     equals: Vec<String>,
     rows: Vec<Row>,
 }
@@ -78,10 +78,10 @@ struct Cell {
 #[derive(Clone, Debug)]
 struct Row {
     scheduler: &'static str,
-    predicted: Figures,
+    predicted: PredictionFigures,
     /// The stated spread of the predicted elapsed time.
     spread: (f64, f64),
-    real: Vec<Figures>,
+    real: Vec<PredictionFigures>,
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
@@ -90,11 +90,12 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let (mut cells, mut left_out) = (Vec::new(), Vec::new());
     let mut recorded = 0;
     for part in &plan.parts {
-        let (loads, without): (Vec<&Load>, Vec<&Load>) = part.loads.iter().partition(|load| load.can_run());
+        let (loads, without): (Vec<&RecordedLoad>, Vec<&RecordedLoad>) =
+            part.loads.iter().partition(|load| load.can_run());
         left_out.extend(without.iter().map(|load| load.name));
-        let stage = Stage::set(part, &loads, setup.seed)?;
+        let stage = PredictionStage::set(part, &loads, setup.seed)?;
         for load in loads {
-            // A user records under whatever is in place.
+            // A user records under whichever scheduler is in use.
             let under = plan.schedulers[recorded % plan.schedulers.len()];
             recorded += 1;
             cells.push(stage.cell(load, under, &plan, &signals)?);

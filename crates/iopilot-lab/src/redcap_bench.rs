@@ -1,9 +1,9 @@
-//! What GF 3.5.2 and 3.6.4 run: benchmarks alone, in a row, and at the same time, with a REDCAP cache of 64 MiB whose virtual
-//! disk turns it on and off, and without.
+//! The loads of GF 3.5.2 and 3.6.4 (GF is González-Férez' thesis of 2012): benchmarks alone, in a row, and at the same
+//! time. They run without a cache, and with a REDCAP cache of 64 MiB that a reference disk turns on and off.
 //!
-//! Files are those of [`crate::gf`], written at the same time on ext3: runs of 4 MiB lie between each other, each behind its
-//! indirect block. Trees have a directory and an inode block for metadata. There is no page cache but for the metadata.
-//! `find` starts a process for each file.
+//! Files are those of [`crate::gf`], written at the same time on ext3: runs of 4 MiB alternate, each after its indirect
+//! block. Trees have a directory and an inode block for metadata. Only metadata are kept in a page cache. `find` starts
+//! a process for each file.
 
 mod numbers;
 mod picture;
@@ -11,8 +11,8 @@ mod results;
 mod run;
 mod tables;
 
-pub(super) use numbers::{At, Number, near};
+pub(super) use numbers::{ProcessCount, StatedGain, near};
 pub(super) use picture::of as pictures;
-pub(super) use results::{Place, Plan, Results, percent};
-pub(super) use run::{Load, Measured};
+pub(super) use results::{BenchPlan, BenchResults, PlanCell, percent};
+pub(super) use run::{BenchmarkMix, CaseResult};
 pub(super) use tables::{alone, cache_cells, in_a_row, place_cells};

@@ -1,13 +1,13 @@
-//! `redcap-cost`: what REDCAP over a live disk costs, beside the same server without it.
+//! `redcap-cost`: the costs of REDCAP over a live disk, beside the same server without it.
 
-mod awake;
+mod busy_loops;
 mod fio;
 
 use super::virtual_disk::{VirtualDisk, program};
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use anyhow::{Context as _, bail};
-use awake::Awake;
-use fio::{Fio, Measured, Pattern};
+use busy_loops::BusyLoops;
+use fio::{Fio, FioPattern, FioResult};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What a hit may add to a read at depth 1, µs.
+/// The most that a hit may add to a read at depth 1, µs.
 const HIT_US: f64 = 3.0;
-/// What a miss may add to a read of a disk, in percent.
+/// The most that a miss may add to a read of a disk, in percent.
 const MISS_PERCENT: f64 = 3.0;
-/// The least share of the server's own rate that hits at depth 32 reach.
+/// The least share of the server's own rate that hits at depth 32 must reach.
 const SHARE: f64 = 0.8;
-/// The memory that a cache may take beside its data, in percent of them.
+/// The most memory that a cache may take beyond its data, in percent of them.
 const MEMORY_PERCENT: f64 = 2.0;
 
 /// How much is measured.
@@ -35,7 +35,7 @@ struct Extent {
     hits: u32,
     disk: &'static str,
     misses: u32,
-    /// Bytes of the cache whose memory is measured.
+    /// The size of the cache whose memory is measured, in bytes.
     large: u64,
 }
 
@@ -57,13 +57,13 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Reads that the cache serves, beside those that the server of a virtual disk without delays serves from memory.
+/// Compares hits with reads from the server of a virtual disk without delays, which serves from memory.
 fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     let server = VirtualDisk::attach("none", 1 << 30, 128)?;
     let below = VirtualDisk::attach("none", 1 << 30, 128)?;
     let cache = Cache::attach(&below, 64 << 20, "always")?;
     let fio = Fio { folder: below.folder() };
-    // A block of each segment: the others are then in the cache.
+    // Reads one block of each segment, which brings all other blocks into the cache.
     fio.touch(&cache.device, 32 << 20)?;
     let title = "random hits of 4 KiB, beside the server of a virtual disk without delays, runs in turns";
     let columns =
@@ -72,15 +72,15 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     let mut medians = Vec::new();
     for (depth, awake) in [(1, false), (1, true), (32, false)] {
         // A virtual CPU that sleeps takes longer to wake than a hit takes.
-        let _awake = if awake { Some(Awake::keep()?) } else { None };
+        let _awake = if awake { Some(BusyLoops::keep()?) } else { None };
         let (mut added, mut shares) = (Vec::new(), Vec::new());
         for pair in 0..extent.pairs {
-            let mut both = [Measured::default(); 2];
-            // First one, then the other, and the next time the other way round.
+            let mut both = [FioResult::default(); 2];
+            // The order changes with each pair.
             for which in [pair % 2, 1 - pair % 2] {
                 let (device, pid) = [(server.device(), server.pid()), (&cache.device, cache.pid)][which];
                 let before = cpu_us(pid)?;
-                let mut measured = fio.run(device, depth, Pattern::Hits { number: extent.hits })?;
+                let mut measured = fio.run(device, depth, FioPattern::Hits { number: extent.hits })?;
                 measured.cpu_us = (cpu_us(pid)? - before) / measured.requests.max(1.0);
                 both[which] = measured;
             }
@@ -108,7 +108,7 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     for (added, on) in [(added, ""), (added_awake, ", on CPUs that are kept awake")] {
         outcome.claims.push(Claim::new(
             "goal",
-            format!("a hit at depth 1 takes hardly longer than the server without a cache{on}"),
+            format!("a hit at depth 1 takes hardly longer than a read from the server without a cache{on}"),
             format!("{HIT_US} us more at most, the median of pairs"),
             format!("{added:+.1} us"),
             added <= HIT_US,
@@ -117,7 +117,7 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     }
     outcome.claims.push(Claim::new(
         "goal",
-        "hits at depth 32 reach what the server can do",
+        "hits at depth 32 reach the server's own rate",
         format!("{SHARE} times its rate at least, the median of pairs"),
         format!("{share:.2} times"),
         share >= SHARE,
@@ -126,7 +126,7 @@ fn hits(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Random reads of a disk that is slow, with a cache that is off and without one.
+/// Random reads of a slow disk, with a cache that is off and without one.
 fn misses(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     let disk = VirtualDisk::attach(extent.disk, 8 << 30, 32)?;
     let fio = Fio { folder: disk.folder() };
@@ -142,7 +142,7 @@ fn misses(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
             disk.reset()?;
             let cache = (which == 1).then(|| Cache::attach(&disk, 64 << 20, "never")).transpose()?;
             let device = cache.as_ref().map_or_else(|| disk.device(), |cache| &cache.device);
-            both[which] = fio.run(device, 1, Pattern::Random { number: extent.misses, seed: pair })?.mean_us / 1e3;
+            both[which] = fio.run(device, 1, FioPattern::Random { number: extent.misses, seed: pair })?.mean_us / 1e3;
         }
         let percent = 100.0 * (both[1] / both[0] - 1.0);
         added.push(percent);
@@ -152,7 +152,7 @@ fn misses(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     outcome.tables.push(table);
     outcome.claims.push(Claim::new(
         "goal",
-        "a read that the cache has no part in takes hardly longer than on the bare disk",
+        "a read that does not involve the cache takes hardly longer than on the bare disk",
         format!("{MISS_PERCENT} % more at most, the median of pairs"),
         format!("{added:+.2} %"),
         added <= MISS_PERCENT,
@@ -168,7 +168,7 @@ fn memory(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     let before = resident(cache.pid)?;
     Fio { folder: below.folder() }.touch(&cache.device, extent.large)?;
     let status = cache.status()?;
-    // What a reader asked for is not kept.
+    // A block that a reader asked for is not kept.
     let blocks = status["cache"]["prefetched_blocks"].as_f64().context("reading the counters of a cache")?;
     let used = 4096.0 * blocks;
     let taken = resident(cache.pid)? - before;
@@ -191,7 +191,7 @@ fn memory(extent: &Extent, outcome: &mut Outcome) -> anyhow::Result<()> {
     Ok(())
 }
 
-const WHY: &str = "the tables tell what was measured";
+const WHY: &str = "see the tables";
 
 /// A cache over a virtual disk; detached when dropped.
 struct Cache {
@@ -216,7 +216,7 @@ impl Cache {
         output(program()?.args(["redcap", "status", "lab", "--json", "--state-dir"]).arg(&self.state))
     }
 
-    /// The share of the blocks asked for that came from it.
+    /// The share of the requested blocks that came from the cache.
     fn hit_percent(&self) -> anyhow::Result<f64> {
         let status = self.status()?;
         let of = |key: &str| status["cache"][key].as_f64().context("reading the counters of a cache");

@@ -1,12 +1,12 @@
-//! `redcap-segments`: REDCAP with segments of four sizes (GF 2.5.1).
+//! `redcap-segments`: REDCAP with segments of four sizes (GF 2.5.1; GF is González-Férez' thesis of 2012).
 //!
-//! The machine is that of the thesis: a WD1200BB under CFQ of Linux 2.6. The loads are those of [`crate::gf`]. Files were written
-//! at the same time on ext3, and directories have no index. There is no page cache but for metadata.
+//! The machine is that of the thesis: a WD1200BB under CFQ of Linux 2.6. The loads are those of [`crate::gf`]. The
+//! files were written at the same time on ext3, and directories have no index. Only metadata are kept in a page cache.
 
 mod algorithms;
 mod claims;
 
-use super::figure::{self, Line, Panel};
+use super::figure::{self, FigureLine, Panel};
 use super::gf::{BenchmarkSequence, GfBenchmark};
 use super::{Experiment, Outcome, ResultTable, Setup};
 use iopilot_catalogue::{AnyDevice, Catalogue};
@@ -30,24 +30,24 @@ const QUICK_PROCESSES: [u32; 3] = [1, 4, 32];
 /// Copying on a Pentium III of 800 MHz: some 500 MB/s.
 const COPY_US_PER_KIB: f64 = 2.0;
 
-/// What came out of one run.
+/// The results of one run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     /// From the first request to the last completion.
     seconds: f64,
-    /// Sum of the disk's times.
+    /// The sum of the disk's service times.
     io_seconds: f64,
-    /// Share of the reads that came while the cache was in use, in percent.
+    /// The share of reads that came while the cache was active, in percent.
     active_percent: f64,
     changes: u64,
-    /// The read at which the cache was first turned off; 0 where it was not.
+    /// The read at which the cache was first turned off; 0 if it never was.
     off_at: u64,
 }
 
 /// All runs.
 struct Results {
     processes: Vec<u32>,
-    /// By benchmark, number of processes, and cache: the first is none.
+    /// By benchmark, number of processes, and cache; the first of those is no cache.
     cells: Vec<Measured>,
 }
 
@@ -67,7 +67,7 @@ impl Results {
         Ok(Self { processes: processes.to_vec(), cells: cells.collect::<anyhow::Result<_>>()? })
     }
 
-    /// What was measured with a cache, by its place in [`CACHES`], or without.
+    /// The result with a cache, by its index in [`CACHES`], or without a cache.
     fn at(&self, benchmark: GfBenchmark, processes: u32, cache: Option<usize>) -> Option<&Measured> {
         let benchmark = GfBenchmark::ALL.iter().position(|b| *b == benchmark)?;
         let count = self.processes.iter().position(|p| *p == processes)?;
@@ -75,7 +75,7 @@ impl Results {
         self.cells.get(place + cache.map_or(0, |cache| cache + 1))
     }
 
-    /// By how many percent a cache shortens the time.
+    /// How much a cache shortens the time, in percent.
     fn gain(&self, benchmark: GfBenchmark, processes: u32, cache: usize) -> Option<f64> {
         let (with, without) = (self.at(benchmark, processes, Some(cache))?, self.at(benchmark, processes, None)?);
         Some(100.0 * (1.0 - with.seconds / without.seconds))
@@ -114,9 +114,9 @@ impl Results {
             self.processes.iter().filter_map(at).collect()
         };
         let lines = |benchmark| {
-            let caches =
-                (0..CACHES.len()).map(|c| Line { name: CACHES[c].to_owned(), points: points(benchmark, Some(c)) });
-            std::iter::once(Line { name: "no cache".to_owned(), points: points(benchmark, None) })
+            let caches = (0..CACHES.len())
+                .map(|c| FigureLine { name: CACHES[c].to_owned(), points: points(benchmark, Some(c)) });
+            std::iter::once(FigureLine { name: "no cache".to_owned(), points: points(benchmark, None) })
                 .chain(caches)
                 .collect()
         };
@@ -124,7 +124,7 @@ impl Results {
     }
 }
 
-/// The machine with the cache that `text` describes, or without.
+/// The machine with the cache that `text` describes, or without a cache.
 fn config(text: Option<&str>, setup: &Setup<'_>) -> anyhow::Result<RunConfig> {
     let redcap = text.map(|text| RedcapSpec::parse(&format!("{text},copy_us_per_kib={COPY_US_PER_KIB}")));
     Ok(RunConfig {

@@ -1,17 +1,18 @@
-//! `redcap-virtual-disk`: REDCAP of 64 MiB that a virtual disk turns on and off, on two disks under CFQ and AS (GF 3.5.2).
+//! `redcap-virtual-disk`: REDCAP of 64 MiB that a reference disk turns on and off, on two disks under CFQ and AS (GF
+//! 3.5.2). The thesis calls the reference disk a virtual disk.
 
 mod claims;
 mod tables;
 mod thesis;
 
 use super::gf::GfBenchmark::{Ior, KernelRead, Strided8, Strided512, Tac};
-use super::redcap_bench::{Load, Place, Plan, Results, pictures};
+use super::redcap_bench::{BenchPlan, BenchResults, BenchmarkMix, PlanCell, pictures};
 use super::{Experiment, Outcome, Setup};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "redcap-virtual-disk",
     source: "GF 3.5.2",
-    title: "REDCAP of 64 MiB with a virtual disk: five benchmarks alone, in a row and at once, two disks, CFQ and AS",
+    title: "REDCAP of 64 MiB with a reference disk: five benchmarks alone, in a row and at once, two disks, CFQ and AS",
     run,
 };
 
@@ -20,17 +21,17 @@ const AGED: usize = 1;
 const CFQ: usize = 0;
 const AS: usize = 1;
 
-const LOADS: &[Load] = &[
-    Load::Alone(Tac),
-    Load::Alone(Strided512),
-    Load::Alone(Strided8),
-    Load::Alone(KernelRead),
-    Load::Alone(Ior),
-    Load::InARow,
-    Load::AtOnce,
+const LOADS: &[BenchmarkMix] = &[
+    BenchmarkMix::Alone(Tac),
+    BenchmarkMix::Alone(Strided512),
+    BenchmarkMix::Alone(Strided8),
+    BenchmarkMix::Alone(KernelRead),
+    BenchmarkMix::Alone(Ior),
+    BenchmarkMix::InARow,
+    BenchmarkMix::AtOnce,
 ];
 
-const WHOLE: Plan = Plan {
+const WHOLE: BenchPlan = BenchPlan {
     disks: &[("clean", "st3400620as"), ("aged", "hd-320-16")],
     schedulers: &[("CFQ", "cfq"), ("AS", "as:linux_2_6_23=1")],
     loads: LOADS,
@@ -40,24 +41,25 @@ const WHOLE: Plan = Plan {
     algorithms,
 };
 
-const QUICK: Plan = Plan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
+const QUICK: BenchPlan = BenchPlan { processes: &[1, 8], at_once: &[1], files: |_| 0.04, ..WHOLE };
 
-/// In one place equation 3.3 as printed, too.
-fn algorithms(place: Place, load: Load) -> &'static [&'static str] {
-    let printed = place == (CLEAN, CFQ) && matches!(load, Load::Alone(Strided512 | KernelRead));
+/// One cell also runs equation 3.3 as printed.
+fn algorithms(place: PlanCell, load: BenchmarkMix) -> &'static [&'static str] {
+    let printed = place == (CLEAN, CFQ) && matches!(load, BenchmarkMix::Alone(Strided512 | KernelRead));
     if printed { &["vd", "vd-all-blocks"] } else { &["vd"] }
 }
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run(if setup.quick { QUICK } else { WHOLE }, setup)?;
+    let results = BenchResults::run(if setup.quick { QUICK } else { WHOLE }, setup)?;
     Ok(Outcome {
         tables: tables::of(&results),
         claims: claims::of(&results),
         notes: [
-            "files lie as on a new ext3 that wrote them at the same time; the thesis' aged disk was used for years",
-            "there is no page cache but for metadata: nothing is found that an earlier benchmark has read",
-            "alone and in a row, four whole files are read: of more processes each reads a part of its own",
-            "not run: DR, for want of the home directories",
+            "files are placed as on a new ext3 that wrote them at the same time; the thesis' aged disk was used for \
+             years",
+            "only metadata are kept in a page cache: nothing that an earlier benchmark has read is found",
+            "alone and in a row, four whole files are read, and more processes than four read a part each",
+            "not run: DR, because the home directories are not available",
         ]
         .map(str::to_owned)
         .to_vec(),

@@ -1,4 +1,4 @@
-//! An outcome for people.
+//! An outcome as text for a terminal.
 
 use super::outcome::{Cell, ResultTable};
 use super::{Experiment, Outcome};
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_claim_is_told_with_its_verdict() {
+    fn every_claim_is_printed_with_its_verdict() {
         let experiment = Experiment { name: "x", source: "GF", title: "t", run: |_| Ok(outcome()) };
         let text = text(&experiment, &outcome(), Terminal { width: 60, colour: false });
         assert!(text.contains("1 of 2 claims reproduced"), "{text}");

@@ -3,11 +3,11 @@
 use std::io;
 use std::thread;
 
-/// Runs `work` in `count` threads, each with its number, and waits for all. A thread is a task of its own, which is what
+/// Runs `work` in `count` threads, each with its index, and waits for all. A thread is a task of its own, which is what
 /// schedulers call a process.
 ///
 /// # Errors
-/// The first of theirs.
+/// The first error of a thread.
 pub(super) fn in_threads(count: u32, work: impl Fn(u32) -> io::Result<()> + Sync) -> io::Result<()> {
     thread::scope(|scope| {
         let work = &work;

@@ -1,4 +1,4 @@
-//! [`VirtualDisk`]: a virtual disk of one's own, served by another process.
+//! [`VirtualDisk`]: an attached virtual disk, served by another process.
 
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
@@ -9,14 +9,14 @@ use tempfile::TempDir;
 
 /// A virtual disk that is detached when dropped.
 ///
-/// Its server is a process of its own: what reads a disk must not be what serves it.
+/// Its server is a separate process, because a process must not read a disk that it serves.
 pub(super) struct VirtualDisk {
     attachment: Attachment,
     folder: TempDir,
 }
 
 impl VirtualDisk {
-    /// A disk of `size` bytes whose data are in memory; it notes when requests came and left.
+    /// Attaches a disk of `size` bytes with its data in memory. It logs when requests arrive and leave.
     pub(super) fn attach(disk: &str, size: u64, depth: u32) -> anyhow::Result<Self> {
         let memory = Path::new("/dev/shm");
         let folder =
@@ -34,7 +34,7 @@ impl VirtualDisk {
         Ok(Self { attachment, folder })
     }
 
-    /// A folder that is gone with it.
+    /// A folder that is removed with the disk.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -49,23 +49,26 @@ impl VirtualDisk {
         &self.attachment.device
     }
 
-    /// The process that serves it.
+    /// The process id of its server.
     pub(super) fn pid(&self) -> u32 {
         self.attachment.pid
     }
 
-    /// Puts its model back as it was at the beginning.
+    /// Resets its model to the initial state.
     pub(super) fn reset(&self) -> anyhow::Result<VdiskReset> {
         let reset = vdisk::reset(Path::new(VDISK_STATE), &self.attachment.name);
         Ok(reset.context("resetting a virtual disk")?.1)
     }
 
-    /// Detaches it; each request that it served, in order of departure.
-    pub(super) fn requests(self) -> anyhow::Result<Vec<Served>> {
+    /// Detaches it. Returns the requests that it served, in order of departure.
+    pub(super) fn requests(self) -> anyhow::Result<Vec<ServerLogEntry>> {
         self.detach()?;
         let path: PathBuf = self.folder.path().join("requests.csv");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        text.lines().skip(1).map(|line| Served::parse(line).with_context(|| format!("reading `{line}`"))).collect()
+        text.lines()
+            .skip(1)
+            .map(|line| ServerLogEntry::parse(line).with_context(|| format!("reading `{line}`")))
+            .collect()
     }
 
     fn detach(&self) -> anyhow::Result<()> {
@@ -80,28 +83,28 @@ impl VirtualDisk {
 
 impl Drop for VirtualDisk {
     fn drop(&mut self) {
-        // Where it is detached already, this finds none of the name.
+        // If it is detached already, this does nothing.
         let _ = self.detach();
     }
 }
 
-/// This program, to be run once more.
+/// A command that runs this program again.
 pub(super) fn program() -> anyhow::Result<Command> {
     Ok(Command::new(std::env::current_exe().context("finding this program")?))
 }
 
 /// A request as the server saw it, on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Served {
+pub(super) struct ServerLogEntry {
     pub(super) lba: u64,
     pub(super) arrived: Nanos,
     pub(super) due: Nanos,
     pub(super) left: Nanos,
-    /// What the clock of the disk's model showed when it arrived.
+    /// The time on the clock of the disk's model at its arrival.
     pub(super) model: Nanos,
 }
 
-impl Served {
+impl ServerLogEntry {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(',').skip(1).map(|word| word.parse::<u64>().ok());
         let mut next = || words.next().flatten();
@@ -116,9 +119,9 @@ mod tests {
 
     #[test]
     fn a_line_of_the_log_is_read_as_documented() {
-        let served = Served::parse("read,2048,8,100,4100,4125,60");
+        let served = ServerLogEntry::parse("read,2048,8,100,4100,4125,60");
         let (arrived, due, left, model) = (Nanos(100), Nanos(4100), Nanos(4125), Nanos(60));
-        assert_eq!(served, Some(Served { lba: 2048, arrived, due, left, model }));
-        assert_eq!(Served::parse("read,2048,8,100"), None);
+        assert_eq!(served, Some(ServerLogEntry { lba: 2048, arrived, due, left, model }));
+        assert_eq!(ServerLogEntry::parse("read,2048,8,100"), None);
     }
 }

@@ -7,7 +7,7 @@ use iopilot_trace::Destination;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes `NAME.json`, each table as `NAME-TABLE.csv`, and the outcome's own files into `folder`; their paths.
+/// Writes `NAME.json`, each table as `NAME-TABLE.csv`, and the outcome's own files into `folder`. Returns their paths.
 pub fn write(folder: &Path, name: &str, json: &str, outcome: &Outcome) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = vec![(format!("{name}.json"), json.to_owned())];
     files.extend(outcome.tables.iter().map(|table| (format!("{name}-{}.csv", table.name()), csv(table))));

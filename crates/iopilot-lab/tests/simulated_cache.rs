@@ -1,4 +1,5 @@
-//! GF 4.3.1: the cache of the virtual disk is "alike enough" if it hits about as often as the disk's.
+//! GF 4.3.1 (GF is González-Férez' thesis of 2012): the simulated cache of a table-based disk is "alike enough" if it
+//! hits about as often as the disk's cache.
 #![allow(clippy::unwrap_used)]
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
@@ -12,10 +13,10 @@ use iopilot_sim::{BlockConfig, Progress, RunConfig, run};
 
 const LIMIT: Nanos = Nanos::from_millis(1);
 
-/// Issue, completion, first sector and the one behind the last.
+/// Issue, completion, first sector, and the sector after the last.
 type Service = (Nanos, Nanos, u64, u64);
 
-/// What `device` serves of a benchmark under a scheduler, in order; merged requests are one.
+/// The services of `device` for a benchmark under a scheduler, in order. Merged requests are one service.
 fn served(device: &AnyDevice, benchmark: GfBenchmark, scheduler: &str, processes: u32) -> Vec<Service> {
     let source = BenchmarkSequence::new(&[benchmark], processes, 8000 / processes, device.capacity(), 0);
     let config = RunConfig {
@@ -43,8 +44,8 @@ fn cache_kib(spec: &DiskSpec) -> u64 {
     drive.cache.size_kib
 }
 
-/// Shares of reads that hit the disk's cache (by their time) and the simulated one, which is fed what the disk served,
-/// when it served it.
+/// The shares of reads that hit the disk's cache (by their time) and the simulated cache. The simulated cache gets each
+/// request when the disk served it.
 fn hits(disk: &str, benchmark: GfBenchmark, processes: u32) -> (f64, f64) {
     let spec = load_disk(disk).unwrap();
     let device = spec.build().unwrap();
@@ -57,7 +58,7 @@ fn hits(disk: &str, benchmark: GfBenchmark, processes: u32) -> (f64, f64) {
         if cache.ahead_from().is_some() {
             cache.ahead_since(completion);
         }
-        // A tenth more for each further sector: three tables tell them so.
+        // A tenth more for each further sector, which three tables give.
         let further = model.sector_time.0 * 11 / 10 * (end - start).saturating_sub(8);
         real += u32::from(completion - issue <= LIMIT + Nanos(further));
         previous_end = end;
@@ -77,8 +78,8 @@ fn the_simulated_cache_hits_about_as_often_as_the_disk_s() {
     }
 }
 
-/// By what share a disk of three tables, which learns on line, is slower than `spec`, whose requests it gets: each when the
-/// disk did, or as long after the one before as there.
+/// How much slower a table-based disk of three tables that learns on line is than `spec`, whose requests it gets. A
+/// request comes when it came to the disk, or, with `think`, as long after the one before as there.
 fn slower(spec: &DiskSpec, (benchmark, scheduler): (GfBenchmark, &str), processes: u32, think: bool) -> f64 {
     let device = spec.build().unwrap();
     let (form, _, cache) = three_tables(&mut Synchronous::new(device.clone()), cache_kib(spec), LIMIT, 0).unwrap();
@@ -102,9 +103,9 @@ fn slower(spec: &DiskSpec, (benchmark, scheduler): (GfBenchmark, &str), processe
     ours as f64 / real as f64 - 1.0
 }
 
-/// Why LKR takes so much longer with three tables in `gf-table-accuracy`.
+/// Shows why LKR takes so much longer with three tables in `gf-table-accuracy`.
 #[test]
-fn a_virtual_disk_that_is_late_reads_ahead_less_and_is_later() {
+fn a_table_disk_that_is_late_reads_ahead_less_and_is_later() {
     let spec = load_disk("st3400620as").unwrap();
     let mut plain = spec.clone();
     let DeviceSpec::Mechanical(drive) = &mut plain.device else { panic!() };
@@ -122,8 +123,8 @@ fn a_virtual_disk_that_is_late_reads_ahead_less_and_is_later() {
     }
 }
 
-/// TAC takes about as long whoever reads in between (GF 4.6): both caches double what they read ahead in a segment that was hit, also of
-/// disks that read little ahead at other places.
+/// TAC takes about as long when other processes read in between (GF 4.6). Both caches double what they read ahead in a
+/// segment that was hit, also for disks that read little ahead elsewhere.
 #[test]
 fn backward_readers_in_turns_are_sequential_to_the_disk_and_to_the_simulated_cache() {
     for disk in ["hd-250-32", "hd-500-32", "hd-500-16"] {

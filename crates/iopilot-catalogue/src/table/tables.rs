@@ -61,7 +61,6 @@ pub struct TimeTables {
     /// Of the form with three tables.
     hits: Option<TimeTable>,
     writes: TimeTable,
-    by_size: bool,
 }
 
 impl TimeTables {
@@ -70,7 +69,7 @@ impl TimeTables {
         let shape = TableShape::new(capacity);
         let table = || TimeTable::new(shape, samples);
         let hits = matches!(form, TableForm::Three(_)).then(table);
-        Self { form, shape, reads: table(), hits, writes: table(), by_size: true }
+        Self { form, shape, reads: table(), hits, writes: table() }
     }
 
     /// Empty tables whose cells average all they are given: what training fills.
@@ -78,7 +77,7 @@ impl TimeTables {
         let shape = TableShape::new(capacity);
         let hits = matches!(form, TableForm::Three(_)).then(|| TimeTable::averaging(shape));
         let (reads, writes) = (TimeTable::averaging(shape), TimeTable::averaging(shape));
-        Self { form, shape, reads, hits, writes, by_size: true }
+        Self { form, shape, reads, hits, writes }
     }
 
     /// Tables with the same means, each as a single sample, whose cells keep the last `samples` times (GF 3.2.5).
@@ -90,13 +89,6 @@ impl TimeTables {
             writes: self.writes.averaged(samples),
             ..*self
         }
-    }
-
-    /// The same without the size of requests: the time is the mean over all sizes (GF 3.5.1).
-    #[must_use]
-    pub fn without_size(mut self) -> Self {
-        self.by_size = false;
-        self
     }
 
     /// Two tables or three.
@@ -128,9 +120,7 @@ impl TimeTables {
     /// then that of the other direction; `None` where nothing was learnt at all.
     pub fn time(&self, lookup: &Lookup) -> Option<Nanos> {
         let (row, column) = self.place(lookup);
-        let time = |table: &TimeTable| {
-            if self.by_size { table.time(row, column) } else { table.column_mean(column) }
-        };
+        let time = |table: &TimeTable| table.time(row, column);
         let hits = || self.hits.as_ref().and_then(time);
         let (reads, writes) = (|| time(&self.reads), || time(&self.writes));
         match (lookup.op, lookup.hit) {
@@ -202,7 +192,6 @@ mod tests {
         }
         // The distance has no direction.
         assert_eq!(t.time(&lookup(Op::Read, 8, 0)), Some(Nanos(3)));
-        assert_eq!(t.without_size().time(&lookup(Op::Read, 8, 1000)), Some(Nanos(2)), "1 and 2, rounded");
     }
 
     #[test]

@@ -4,12 +4,12 @@ mod claims;
 mod window;
 
 use super::bench::{
-    DISK, Depth, Point, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8, RAID10_2, RAID10_4, RAID10_8,
-    Shape, run_all,
+    ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_2, RAID0_4, RAID0_8, RAID5_3, RAID5_5, RAID5_8,
+    RAID10_2, RAID10_4, RAID10_8, run_all,
 };
-use super::figure::{self, Line, Panel};
+use super::figure::{self, FigureLine, Panel};
 use crate::{Experiment, Outcome, ResultTable, Setup};
-use window::Window;
+use window::AnticipationWindow;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "carroll-anticipation",
@@ -18,9 +18,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// A row of Table 5.2: the largest think time (µs) for which anticipation gains, and the random readers at which, with
-/// that think time, both are equal.
-struct Row(&'static Shape, u32, u32);
+/// A row of Table 5.2: the largest think time (µs) for which anticipation gains, and the number of random readers at
+/// which, with that think time, both ways are equally fast.
+struct Row(&'static DiskConfiguration, u32, u32);
 
 const TABLE_5_2: [Row; 11] = [
     Row(&DISK, 2000, 32),
@@ -42,13 +42,13 @@ const LOADS: [u32; 7] = [1, 4, 16, 32, 64, 96, 128];
 const QUICK_THINK_US: [u32; 4] = [100, 1000, 2000, 8000];
 const QUICK_LOADS: [u32; 4] = [1, 4, 16, 32];
 
-/// How AS is run (Table 4.7).
+/// The variants of AS (Table 4.7).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Test {
     /// Anticipation, queue depth 32.
     With,
     Without,
-    /// As many requests as the device takes.
+    /// Anticipation, with as many requests as the device takes.
     DeepWith,
     DeepWithout,
     /// Anticipation of at most 4 ms: a tick of a kernel with 250 a second, in place of 6.7 ms.
@@ -70,7 +70,7 @@ impl Test {
         if matches!(self, Self::DeepWith | Self::DeepWithout) { Depth::Deep } else { Depth::Shallow }
     }
 
-    /// Think times for which it is run: all for the table, a few for what is said of depth.
+    /// The think times of a test: all for the table, a few for the claims about depth.
     fn takes(self, think_us: u32) -> bool {
         match self {
             Self::With | Self::Without => true,
@@ -80,11 +80,11 @@ impl Test {
     }
 }
 
-/// What came out: MiB/s.
+/// The results, in MiB/s.
 struct Results {
     think_us: Vec<u32>,
     loads: Vec<u32>,
-    /// By configuration, think time, load and test; `None` where it was not run.
+    /// By configuration, think time, load and test; `None` where the combination was not run.
     cells: Vec<Option<f64>>,
 }
 
@@ -103,7 +103,7 @@ impl Results {
                         let run = test.takes(think);
                         places.push(run.then_some(points.len()));
                         if run {
-                            points.push(Point {
+                            points.push(ArrayRun {
                                 shape,
                                 depth: test.depth(),
                                 scheduler: test.scheduler().to_owned(),
@@ -120,8 +120,8 @@ impl Results {
         Ok(Self { think_us: think_us.to_vec(), loads: loads.to_vec(), cells })
     }
 
-    /// MiB/s on `shape` with `load` random readers; `None` where that was not run.
-    fn at(&self, shape: &Shape, think_us: u32, load: u32, test: Test) -> Option<f64> {
+    /// MiB/s on `shape` with `load` random readers; `None` where the combination was not run.
+    fn at(&self, shape: &DiskConfiguration, think_us: u32, load: u32, test: Test) -> Option<f64> {
         let shape = TABLE_5_2.iter().position(|row| row.0.key == shape.key)?;
         let think = self.think_us.iter().position(|&t| t == think_us)?;
         let load = self.loads.iter().position(|&l| l == load)?;
@@ -130,25 +130,25 @@ impl Results {
     }
 
     /// `a`'s bandwidth over `b`'s.
-    fn ratio(&self, shape: &Shape, think_us: u32, load: u32, a: Test, b: Test) -> Option<f64> {
+    fn ratio(&self, shape: &DiskConfiguration, think_us: u32, load: u32, a: Test, b: Test) -> Option<f64> {
         Some(self.at(shape, think_us, load, a)? / self.at(shape, think_us, load, b)?)
     }
 
-    /// What anticipation gains at each load: with over without.
-    fn gains(&self, shape: &Shape, think_us: u32, with: Test) -> Vec<(u32, f64)> {
+    /// The gain of anticipation at each load: bandwidth with it over bandwidth without.
+    fn gains(&self, shape: &DiskConfiguration, think_us: u32, with: Test) -> Vec<(u32, f64)> {
         let gain = |&l: &u32| self.ratio(shape, think_us, l, with, Test::Without).map(|g| (l, g));
         self.loads.iter().filter_map(gain).collect()
     }
 
-    fn window(&self, shape: &Shape, with: Test) -> Window {
-        Window::of(&self.think_us, |think| self.gains(shape, think, with))
+    fn window(&self, shape: &DiskConfiguration, with: Test) -> AnticipationWindow {
+        AnticipationWindow::of(&self.think_us, |think| self.gains(shape, think, with))
     }
 
     fn table(&self) -> ResultTable {
         let mut table = ResultTable::new(
             "window",
-            "The largest think time for which anticipation gains 5 % at any load, and the random readers up to which it \
-             gains with his think time (Table 5.2); the last but one with anticipation of at most 4 ms",
+            "The largest think time for which anticipation gains 5 % at any load, and the random readers up to which \
+             it gains with Carroll's think time (Table 5.2); the last but one with anticipation of at most 4 ms",
             &[
                 "machine",
                 "disks",
@@ -192,7 +192,7 @@ impl Results {
 
     /// A panel for each configuration: bandwidth over random readers for think times of 0.1, 1 and 8 ms.
     fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &Shape, think: u32, test: Test, name: &str| Line {
+        let line = |shape: &DiskConfiguration, think: u32, test: Test, name: &str| FigureLine {
             name: format!("{} ms, {name}", f64::from(think) / 1e3),
             points: self.loads.iter().filter_map(|&l| Some((f64::from(l), self.at(shape, think, l, test)?))).collect(),
         };
@@ -207,17 +207,18 @@ impl Results {
     }
 }
 
-/// A think time, or that there is none.
+/// A think time as text; `none` for `None`.
 fn think_time(think_us: Option<u32>) -> String {
     think_us.map_or("none".to_owned(), |t| t.to_string())
 }
 
-/// Simulated seconds of a run. He had 200.
+/// Simulated seconds of a run. Carroll ran 200.
 fn seconds() -> f64 {
     30.0
 }
 
-/// A process that reads runs of 64 blocks of 16 KiB and thinks after each, and `random` that read one anywhere.
+/// A process that reads runs of 64 blocks of 16 KiB and thinks after each run, and `random` readers of one block at a
+/// random place.
 fn jobs(think_us: u32, random: u32, seconds: f64) -> String {
     format!(
         "[global]\ndirect=1\nbs=16k\nnorandommap\nruntime={}ms\ntime_based\n\
@@ -233,9 +234,10 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: vec![results.table()],
         claims: claims::of(&results),
         notes: vec![
-            format!("{} simulated seconds a run; he had 200", if setup.quick { 0.5 } else { seconds() }),
-            "antic_expire is 6 ms here; the kernel's is a 150th of a second in whole ticks, 6.7 ms by his table 2.3"
-                .to_owned(),
+            format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 0.5 } else { seconds() }),
+            "antic_expire is 6 ms here; the kernel's is a 150th of a second in whole ticks, 6.7 ms by Carroll's table \
+             2.3"
+            .to_owned(),
         ],
         files: vec![
             ("carroll-anticipation.svg".to_owned(), figure::draw(title, &results.panels(), 4)),

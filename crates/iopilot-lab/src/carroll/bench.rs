@@ -13,27 +13,27 @@ const MIB: f64 = 1_048_576.0;
 
 /// A disk configuration of 4.3.1: one of the shipped machines.
 #[derive(Debug)]
-pub(super) struct Shape {
-    /// As in the machine's file name, after `carroll-`.
+pub(super) struct DiskConfiguration {
+    /// The name in the machine's file name, after `carroll-`.
     pub(super) key: &'static str,
-    /// As he calls it.
+    /// Carroll's name for it.
     pub(super) title: &'static str,
-    /// Its disks.
+    /// The number of disks.
     pub(super) disks: u32,
     toml: &'static str,
 }
 
 macro_rules! shapes {
     ($($name:ident = $key:literal, $title:literal, $disks:literal;)*) => {
-        $(pub(super) const $name: Shape = Shape {
+        $(pub(super) const $name: DiskConfiguration = DiskConfiguration {
             key: $key,
             title: $title,
             disks: $disks,
             toml: include_str!(concat!("../../../../examples/machines/carroll-", $key, ".toml")),
         };)*
-        /// Every one of them.
+        /// All configurations.
         #[cfg(test)]
-        const EVERY: &[Shape] = &[$($name),*];
+        const EVERY: &[DiskConfiguration] = &[$($name),*];
     };
 }
 
@@ -57,18 +57,18 @@ shapes! {
 /// Requests that the device is given at once (3.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Depth {
-    /// 32, as in all his tests but those of the depth.
+    /// 32, as in all tests but those of the depth.
     Shallow,
-    /// As many as it takes: 64 for the disk, 512 for the controller.
+    /// The device's maximum: 64 for the disk, 512 for the controller.
     Deep,
-    /// So many.
+    /// This number.
     Of(u32),
 }
 
 /// One run: configuration, scheduler, load.
 #[derive(Clone, Debug)]
-pub(super) struct Point {
-    pub(super) shape: &'static Shape,
+pub(super) struct ArrayRun {
+    pub(super) shape: &'static DiskConfiguration,
     pub(super) depth: Depth,
     /// The scheduler with its tunables, as on the command line.
     pub(super) scheduler: String,
@@ -80,10 +80,10 @@ pub(super) struct Point {
 
 /// The results of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Measured {
+pub(super) struct ArrayResult {
     /// Aggregate bandwidth, MiB/s.
     pub(super) mib_s: f64,
-    /// Of the response times.
+    /// Of the response times, as are the next two.
     pub(super) mean_ms: f64,
     pub(super) stddev_ms: f64,
     pub(super) max_ms: f64,
@@ -91,7 +91,7 @@ pub(super) struct Measured {
     pub(super) unevenness: f64,
 }
 
-impl Measured {
+impl ArrayResult {
     pub(super) fn of(report: &RunReport) -> Self {
         let rates: Vec<f64> = report.processes.iter().map(|p| p.bytes as f64).collect();
         let n = rates.len().max(1) as f64;
@@ -107,7 +107,7 @@ impl Measured {
     }
 }
 
-/// Processes that each read `block` bytes at random places, one request at a time, for `seconds` (4.3.3).
+/// Readers of `block` bytes at random places, each with one request at a time, for `seconds` (4.3.3).
 pub(super) fn random_readers(processes: u32, block: &str, seconds: f64) -> String {
     format!(
         "[readers]\ndirect=1\nrw=randread\nbs={block}\nnorandommap\nnumjobs={processes}\nruntime={}ms\ntime_based\n",
@@ -116,7 +116,7 @@ pub(super) fn random_readers(processes: u32, block: &str, seconds: f64) -> Strin
 }
 
 /// The machine of `shape` with `depth` requests at the device.
-pub(super) fn machine(shape: &Shape, depth: Depth) -> Result<Machine, SimError> {
+pub(super) fn machine(shape: &DiskConfiguration, depth: Depth) -> Result<Machine, SimError> {
     let mut machine = Machine::from_toml(shape.toml, Path::new(shape.key))?;
     match depth {
         Depth::Shallow => {}
@@ -126,7 +126,7 @@ pub(super) fn machine(shape: &Shape, depth: Depth) -> Result<Machine, SimError> 
     Ok(machine)
 }
 
-fn run(point: &Point, seed: u64, progress: &Progress) -> Result<Measured, SimError> {
+fn run(point: &ArrayRun, seed: u64, progress: &Progress) -> Result<ArrayResult, SimError> {
     let mut machine = machine(point.shape, point.depth)?;
     machine.block.max_sectors_kb = point.max_sectors_kb;
     let jobs = FioJobs::parse(&point.jobs, "readers")?;
@@ -134,25 +134,25 @@ fn run(point: &Point, seed: u64, progress: &Progress) -> Result<Measured, SimErr
     let scheduler = scheduler(&point.scheduler)?;
     let report =
         simulate(&machine, &workload, &scheduler, &RunOptions { seed, log: false, ..RunOptions::default() }, progress)?;
-    Ok(Measured::of(&report))
+    Ok(ArrayResult::of(&report))
 }
 
 pub(super) fn scheduler(name: &str) -> Result<SchedulerSpec, InputError> {
     SchedulerSpec::parse(name)
 }
 
-/// Runs all points, on as many threads as there are; the results are in the points' order.
-pub(super) fn run_all(points: &[Point], setup: &Setup<'_>) -> Result<Vec<Measured>, SimError> {
+/// Performs all runs in parallel. The results are in the order of `points`.
+pub(super) fn run_all(points: &[ArrayRun], setup: &Setup<'_>) -> Result<Vec<ArrayResult>, SimError> {
     points.par_iter().map(|point| run(point, setup.seed, setup.progress)).collect()
 }
 
-/// The least and the largest of `values`; zeros where there are none.
+/// The smallest and the largest of `values`; zeros if there are none.
 pub(super) fn span(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.into_iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     if low <= high { (low, high) } else { (0.0, 0.0) }
 }
 
-/// The mean of `values`; zero where there are none.
+/// The mean of `values`; zero if there are none.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, n) = values.into_iter().fold((0.0, 0u32), |(sum, n), v| (sum + v, n + 1));
     if n == 0 { 0.0 } else { sum / f64::from(n) }
@@ -164,7 +164,7 @@ mod tests {
     use iopilot_device::Device;
 
     #[test]
-    fn the_machines_are_his() {
+    fn the_machines_are_carrolls() {
         for shape in EVERY {
             let shallow = machine(shape, Depth::Shallow).unwrap();
             assert_eq!(shallow.block.queue_depth, Some(32), "{}", shape.key);
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn results_are_in_the_points_order_and_the_same_on_any_number_of_threads() {
-        let points: Vec<Point> = ["noop", "cfq", "cfq:slice_idle=0", "no such scheduler"]
+        let points: Vec<ArrayRun> = ["noop", "cfq", "cfq:slice_idle=0", "no such scheduler"]
             .into_iter()
-            .map(|scheduler| Point {
+            .map(|scheduler| ArrayRun {
                 shape: &RAID0_2,
                 depth: Depth::Shallow,
                 scheduler: scheduler.to_owned(),
@@ -193,7 +193,7 @@ mod tests {
         let progress = Progress::default();
         let setup = Setup { quick: true, seed: 7, progress: &progress };
         let all = run_all(&points[..3], &setup).unwrap();
-        let one: Vec<Measured> = points[..3].iter().map(|p| run(p, 7, &progress).unwrap()).collect();
+        let one: Vec<ArrayResult> = points[..3].iter().map(|p| run(p, 7, &progress).unwrap()).collect();
         assert_eq!(all, one);
         assert!(all[1].mib_s < all[2].mib_s);
         assert!(run_all(&points, &setup).is_err());

@@ -1,8 +1,8 @@
 //! `carroll-cfq-idling`: what CFQ's idling costs on arrays, and when it stops (5.1, 6.4).
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4, RAID10_8, Shape,
-    random_readers, run_all, span,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
+    RAID10_8, random_readers, run_all, span,
 };
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 
@@ -13,22 +13,23 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SHAPES: [&Shape; 8] = [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
+const SHAPES: [&DiskConfiguration; 8] =
+    [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
 const PROCESSES: [u32; 3] = [32, 128, 256];
 
-/// Loads, and what they are for.
+/// The loads. Each comment gives the source or the purpose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
-    /// 4.3.3: a request at a time.
+    /// 4.3.3: each reader has one request at a time.
     Random,
     /// 4.3.3: 1 MiB in two requests, the kernel's largest by default.
     TwoHalves,
-    /// The same for a driver that takes 31 pages of 16 KiB in a request, as for a controller with 31 scatter-gather
-    /// entries: three requests.
+    /// As `TwoHalves`, but a driver takes 31 pages of 16 KiB in a request, as a controller with 31 scatter-gather
+    /// entries does: three requests.
     ThreeParts,
-    /// Eight requests at a time, so that many are at the device at once.
+    /// Eight requests at a time for each reader, so that many are at the device at once.
     Asynchronous,
-    /// Sixteen processes that read 16 KiB after 16 KiB, each in a place of its own: what idling is for (2.4.5).
+    /// Sixteen sequential readers of 16 KiB, each in its own region. Idling is made for these (2.4.5).
     Streams,
 }
 
@@ -45,7 +46,7 @@ impl Load {
         }
     }
 
-    /// Whether it is one of his.
+    /// Whether the load is one of Carroll's.
     fn is_his(self) -> bool {
         matches!(self, Self::Random | Self::TwoHalves | Self::ThreeParts)
     }
@@ -81,14 +82,14 @@ impl Load {
 /// A load on a configuration, with idling and without.
 struct Row {
     load: Load,
-    shape: &'static Shape,
+    shape: &'static DiskConfiguration,
     processes: u32,
-    idling: Measured,
-    without: Measured,
+    idling: ArrayResult,
+    without: ArrayResult,
 }
 
 impl Row {
-    /// The share that is left with idling.
+    /// The bandwidth with idling over that without.
     fn share(&self) -> f64 {
         self.idling.mib_s / self.without.mib_s
     }
@@ -102,10 +103,10 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             places.extend(load.processes().iter().filter(|&&p| !setup.quick || p <= 128).map(|&p| (load, shape, p)));
         }
     }
-    let points: Vec<Point> = places
+    let points: Vec<ArrayRun> = places
         .iter()
         .flat_map(|&(load, shape, processes)| {
-            ["cfq", "cfq:slice_idle=0"].map(|scheduler| Point {
+            ["cfq", "cfq:slice_idle=0"].map(|scheduler| ArrayRun {
                 shape,
                 depth: Depth::Shallow,
                 scheduler: scheduler.to_owned(),
@@ -125,8 +126,8 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         claims: claims(&rows),
         notes: vec![
             by_cut(&rows),
-            format!("{seconds} simulated seconds a run; he had 200"),
-            "the last two loads are not his".to_owned(),
+            format!("{seconds} simulated seconds a run; Carroll ran 200"),
+            "the last two loads are not Carroll's".to_owned(),
         ],
         files: Vec::new(),
     })
@@ -186,13 +187,13 @@ fn bimodal(rows: &[Row]) -> Claim {
     )
 }
 
-/// What the two modes depend on here. He found no clear correlation (5.1.2), so there is no claim to reproduce.
+/// What the two modes depend on here. Carroll found no clear correlation (5.1.2), so there is no claim to reproduce.
 fn by_cut(rows: &[Row]) -> String {
     let two = shares(rows, |r| r.load == Load::TwoHalves);
     let three = shares(rows, |r| r.load == Load::ThreeParts);
     format!(
-        "he found no clear correlation between the benchmarks and the two modes; here the share is {:.2} to {:.2} where a \
-         read is cut in two, {:.2} to {:.2} where the same read is cut in three",
+        "Carroll found no clear correlation between the benchmarks and the two modes; here the share is {:.2} to {:.2} \
+         where a read is cut in two, {:.2} to {:.2} where the same read is cut in three",
         two.0, two.1, three.0, three.1
     )
 }
@@ -206,7 +207,7 @@ fn detection(rows: &[Row]) -> Claim {
         "random reads one at a time at most 0.6, eight at a time, which it sees, at least 0.95",
         format!("at most {:.2}, at least {:.2}", one.1, eight.0),
         one.1 <= 0.6 && eight.0 >= 0.95,
-        "it is seen in other ways",
+        "CFQ sees it by other signs",
     )
 }
 
@@ -219,7 +220,7 @@ fn costs_arrays(rows: &[Row]) -> Claim {
         "random reads: the share with eight disks below half of that with one",
         format!("{:.2} to {:.2} with eight, {:.2} to {:.2} with one", eight.0, eight.1, one.0, one.1),
         eight.1 < one.0 / 2.0,
-        "one disk loses as much",
+        "a single disk loses as much",
     )
 }
 
@@ -231,7 +232,7 @@ fn no_harm(rows: &[Row]) -> Claim {
         "for sequential streams, too, the share with idling is at most 1.02",
         format!("{low:.1} to {high:.1}"),
         high <= 1.02,
-        "his loads have no sequential streams, for which the idling is made (2.4.5); on these it pays here even \
+        "Carroll's loads have no sequential streams, for which idling is made (2.4.5); on streams it pays here, even \
          on eight disks, behind a controller that does not read ahead",
     )
 }
@@ -241,8 +242,8 @@ mod tests {
     use super::*;
 
     fn rows(share: impl Fn(Load, u32) -> f64) -> Vec<Row> {
-        let measured = |mib_s| Measured { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
-        let row = |load: Load, shape: &'static Shape| Row {
+        let measured = |mib_s| ArrayResult { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
+        let row = |load: Load, shape: &'static DiskConfiguration| Row {
             load,
             shape,
             processes: 32,
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn his_account_holds_and_equality_does_not() {
+    fn carrolls_account_holds_and_equality_does_not() {
         let his = rows(|load, disks| match load {
             Load::Random => 0.5 / f64::from(disks),
             Load::TwoHalves => 0.6,

@@ -1,10 +1,11 @@
 //! `carroll-deadline`: deadlines that all expire, and longer ones (5.1.1, 6.4).
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID_DISK, RAID0_8, RAID10_2, Shape, mean, random_readers, run_all, span,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_8, RAID10_2, mean, random_readers, run_all,
+    span,
 };
-use super::figure::{self, Line, Panel};
-use super::readers::Who;
+use super::figure::{self, FigureLine, Panel};
+use super::readers::CarrollScheduler;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -14,24 +15,24 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SHAPES: [&Shape; 4] = [&DISK, &RAID_DISK, &RAID10_2, &RAID0_8];
-/// Those where it falls.
-const SMALL: [&Shape; 3] = [&DISK, &RAID_DISK, &RAID10_2];
+const SHAPES: [&DiskConfiguration; 4] = [&DISK, &RAID_DISK, &RAID10_2, &RAID0_8];
+/// The configurations on which deadline's bandwidth falls under load.
+const SMALL: [&DiskConfiguration; 3] = [&DISK, &RAID_DISK, &RAID10_2];
 const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [64, 128, 256];
-/// Longer expiries, ms.
+/// The longer expiry, ms.
 const LONG_MS: u32 = 5000;
-/// Scaled ones are so many times the mean latency under the default.
+/// The scaled expiry is this many times the mean latency under the default.
 const SCALE: f64 = 2.0;
 
-/// What is compared at one load of one configuration.
+/// The results that are compared at one load of one configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
-    fifo: Measured,
-    deadline: Measured,
-    scan: Measured,
-    long: Measured,
-    scaled: Measured,
+    fifo: ArrayResult,
+    deadline: ArrayResult,
+    scan: ArrayResult,
+    long: ArrayResult,
+    scaled: ArrayResult,
     scaled_ms: u32,
 }
 
@@ -44,9 +45,9 @@ struct Results {
 impl Results {
     fn run(setup: &Setup<'_>) -> anyhow::Result<Self> {
         let (loads, seconds) = if setup.quick { (&QUICK_LOADS[..], 6.0) } else { (&LOADS[..], seconds()) };
-        let places: Vec<(&'static Shape, u32)> =
+        let places: Vec<(&'static DiskConfiguration, u32)> =
             SHAPES.into_iter().flat_map(|s| loads.iter().map(move |&l| (s, l))).collect();
-        let point = |&(shape, load): &(&'static Shape, u32), scheduler: String| Point {
+        let point = |&(shape, load): &(&'static DiskConfiguration, u32), scheduler: String| ArrayRun {
             shape,
             depth: Depth::Shallow,
             scheduler,
@@ -54,15 +55,15 @@ impl Results {
             max_sectors_kb: None,
         };
         let fixed = [
-            Who::Fifo.spec().to_owned(),
-            Who::Deadline.spec().to_owned(),
-            Who::Scan.spec().to_owned(),
+            CarrollScheduler::Fifo.spec().to_owned(),
+            CarrollScheduler::Deadline.spec().to_owned(),
+            CarrollScheduler::Scan.spec().to_owned(),
             format!("deadline:read_expire={LONG_MS}"),
         ];
-        let points: Vec<Point> = places.iter().flat_map(|p| fixed.iter().map(|s| point(p, s.clone()))).collect();
+        let points: Vec<ArrayRun> = places.iter().flat_map(|p| fixed.iter().map(|s| point(p, s.clone()))).collect();
         let first = run_all(&points, setup)?;
         let expiries: Vec<u32> = first.chunks_exact(4).map(|c| (SCALE * c[1].mean_ms).ceil() as u32).collect();
-        let scaled: Vec<Point> =
+        let scaled: Vec<ArrayRun> =
             places.iter().zip(&expiries).map(|(p, ms)| point(p, format!("deadline:read_expire={ms}"))).collect();
         let second = run_all(&scaled, setup)?;
         let cells = first.chunks_exact(4).zip(second).zip(expiries).map(|((c, scaled), scaled_ms)| Cell {
@@ -77,13 +78,13 @@ impl Results {
     }
 
     /// The cells of a configuration, by load.
-    fn of(&self, shape: &Shape) -> Vec<(u32, &Cell)> {
+    fn of(&self, shape: &DiskConfiguration) -> Vec<(u32, &Cell)> {
         let i = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         self.loads.iter().copied().zip(self.cells.iter().skip(i * self.loads.len())).collect()
     }
 
-    /// Where deadline serves most: the place among the loads.
-    fn peak(&self, shape: &Shape) -> usize {
+    /// The index of the load at which deadline has the highest bandwidth.
+    fn peak(&self, shape: &DiskConfiguration) -> usize {
         let cells = self.of(shape);
         (0..cells.len()).max_by(|&a, &b| cells[a].1.deadline.mib_s.total_cmp(&cells[b].1.deadline.mib_s)).unwrap_or(0)
     }
@@ -91,9 +92,9 @@ impl Results {
     fn table(&self) -> ResultTable {
         let mut table = ResultTable::new(
             "expiries",
-            "Random readers of 16 KiB: MiB/s under deadline with its default expiry of 500 ms, with one of 5 s, and with \
-             one of twice the mean latency; the longest responses in ms, and the standard deviation of the processes' bandwidths by \
-             default",
+            "Random readers of 16 KiB: MiB/s under deadline with its default expiry of 500 ms, with one of 5 s, and \
+             with one of twice the mean latency; the longest responses in ms, and the standard deviation of the \
+             processes' bandwidths by default",
             &[
                 "machine",
                 "processes",
@@ -133,11 +134,11 @@ impl Results {
     }
 
     fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &Shape, name: &str, of: fn(&Cell) -> f64| Line {
+        let line = |shape: &DiskConfiguration, name: &str, of: fn(&Cell) -> f64| FigureLine {
             name: name.to_owned(),
             points: self.of(shape).into_iter().map(|(l, c)| (f64::from(l), of(c))).collect(),
         };
-        let panel = |shape: &Shape| Panel {
+        let panel = |shape: &DiskConfiguration| Panel {
             title: shape.title.to_owned(),
             lines: vec![
                 line(shape, "fifo", |c| c.fifo.mib_s),
@@ -151,7 +152,7 @@ impl Results {
     }
 }
 
-/// Simulated seconds of a run. He had 200.
+/// Simulated seconds of a run. Carroll ran 200.
 fn seconds() -> f64 {
     60.0
 }
@@ -163,9 +164,9 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         tables: vec![results.table()],
         claims: claims(&results),
         notes: vec![
-            format!("{} simulated seconds a run; he had 200", if setup.quick { 6.0 } else { seconds() }),
-            "he proposes scaled expiries (6.4) and has not tried them; here they are set from the mean latency of a run \
-             with the default"
+            format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 6.0 } else { seconds() }),
+            "Carroll proposes scaled expiries (6.4) but did not try them; here they are set from the mean latency of a \
+             run with the default"
                 .to_owned(),
         ],
         files: vec![("carroll-deadline.svg".to_owned(), figure::draw(title, &results.panels(), 2))],
@@ -176,19 +177,19 @@ fn claims(r: &Results) -> Vec<Claim> {
     vec![begins(r), ends(r), evens_out(r), spares_large_arrays(r), longer(r), scaled(r), tighter(r)]
 }
 
-/// The last load before deadline falls: with a bandwidth within 2 % of its best.
-fn before_the_fall(r: &Results, shape: &Shape) -> Option<(u32, f64)> {
+/// The last load before deadline falls: the last with a bandwidth within 2 % of its best.
+fn before_the_fall(r: &Results, shape: &DiskConfiguration) -> Option<(u32, f64)> {
     let cells = r.of(shape);
     let best = span(cells.iter().map(|c| c.1.deadline.mib_s)).1;
     let last = cells.iter().rposition(|c| c.1.deadline.mib_s >= 0.98 * best)?;
-    // It must have fallen.
+    // There must be a fall after it.
     cells.get(last + 1)?;
     Some((cells[last].0, cells[last].1.deadline.mean_ms))
 }
 
 fn begins(r: &Results) -> Claim {
     let all = SMALL.map(|s| (s, before_the_fall(r, s)));
-    let last_load = |(s, last): &(&Shape, Option<(u32, f64)>)| match last {
+    let last_load = |(s, last): &(&DiskConfiguration, Option<(u32, f64)>)| match last {
         Some((load, mean)) => format!("{} {mean:.0} ms with {load}", s.key),
         None => format!("{} does not fall", s.key),
     };
@@ -198,7 +199,7 @@ fn begins(r: &Results) -> Claim {
         "about 250 ms (200 to 300 at the last load within 2 % of its best)",
         all.iter().map(last_load).collect::<Vec<_>>().join(", "),
         all.iter().all(|(_, last)| last.is_some_and(|(_, mean)| (200.0..=300.0).contains(&mean))),
-        "loads are few, and the mean latency doubles from one to the next",
+        "few loads were run, and the mean latency doubles from one to the next",
     )
 }
 
@@ -252,7 +253,7 @@ fn spares_large_arrays(r: &Results) -> Claim {
     )
 }
 
-/// The bandwidth with other expiries over V(R)'s, at the most processes.
+/// The bandwidth with other expiries over that of V(R), at the most processes.
 fn restored(r: &Results, of: fn(&Cell) -> f64) -> (f64, f64) {
     span(SMALL.into_iter().filter_map(|s| r.of(s).last().map(|(_, c)| of(c) / c.scan.mib_s)))
 }
@@ -266,7 +267,7 @@ fn longer(r: &Results) -> Claim {
         "with 5 s at the most processes at least 0.95 of V(R), by default less",
         format!("{low:.2} to {high:.2}, by default from {before:.2}"),
         low >= 0.95 && before < 0.95,
-        "batches of one request are shorter ways than V(R)'s no longer",
+        "batches of one request no longer give shorter seeks than V(R)'s",
     )
 }
 
@@ -278,7 +279,7 @@ fn scaled(r: &Results) -> Claim {
         "with twice the mean latency at the most processes at least 0.95 of V(R)",
         format!("{low:.2} to {high:.2}"),
         low >= 0.95,
-        "twice the mean is too tight: more than the slowest tail still expires",
+        "twice the mean is too tight: more than the slowest requests still expire",
     )
 }
 
@@ -304,13 +305,14 @@ mod tests {
     use super::*;
 
     fn results(deadline: impl Fn(usize) -> (f64, f64), cured: f64) -> Results {
-        let measured = |mib_s, mean_ms| Measured { mib_s, mean_ms, stddev_ms: 1.0, max_ms: mean_ms, unevenness: 0.05 };
+        let measured =
+            |mib_s, mean_ms| ArrayResult { mib_s, mean_ms, stddev_ms: 1.0, max_ms: mean_ms, unevenness: 0.05 };
         let cell = |i: usize| {
             let (mib_s, mean_ms) = deadline(i);
             let even = if mean_ms >= 500.0 { 0.01 } else { 0.05 };
             Cell {
                 fifo: measured(6.0, mean_ms),
-                deadline: Measured { unevenness: even, ..measured(mib_s, mean_ms) },
+                deadline: ArrayResult { unevenness: even, ..measured(mib_s, mean_ms) },
                 scan: measured(6.2 + i as f64 / 4.0, mean_ms),
                 long: measured(cured, mean_ms),
                 scaled: measured(cured.max(mib_s), mean_ms),
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn his_curve_holds_and_a_flat_one_does_not() {
+    fn carrolls_curve_holds_and_a_flat_one_does_not() {
         let his = results(|i| [(6.3, 160.0), (6.9, 290.0), (6.3, 470.0), (6.05, 650.0)][i], 6.9);
         assert_eq!(holding(&his), [true; 7]);
         let flat = results(|_| (6.0, 600.0), 6.0);

@@ -1,10 +1,11 @@
 //! `carroll-deep-queue`: how many requests the device should be given (3.3, 4.3.2, 5.1, 6.2).
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID0_2, RAID0_8, RAID5_8, RAID10_2, Shape, random_readers, run_all, span,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID0_2, RAID0_8, RAID5_8, RAID10_2, random_readers,
+    run_all, span,
 };
-use super::figure::{self, Line, Panel};
-use super::readers::Who;
+use super::figure::{self, FigureLine, Panel};
+use super::readers::CarrollScheduler;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_device::Device;
 
@@ -15,18 +16,24 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SHAPES: [&Shape; 5] = [&DISK, &RAID10_2, &RAID0_2, &RAID0_8, &RAID5_8];
+const SHAPES: [&DiskConfiguration; 5] = [&DISK, &RAID10_2, &RAID0_2, &RAID0_8, &RAID5_8];
 const DEPTHS: [u32; 10] = [1, 2, 8, 16, 32, 64, 96, 128, 256, 512];
 const QUICK_DEPTHS: [u32; 4] = [1, 8, 32, 512];
-/// Those that never leave the device idle on purpose.
-const WHO: [Who; 5] = [Who::Fifo, Who::Deadline, Who::Scan, Who::AsNoAntic, Who::CfqNoIdle];
+/// The schedulers that never leave the device idle on purpose.
+const WHO: [CarrollScheduler; 5] = [
+    CarrollScheduler::Fifo,
+    CarrollScheduler::Deadline,
+    CarrollScheduler::Scan,
+    CarrollScheduler::AsNoAntic,
+    CarrollScheduler::CfqNoIdle,
+];
 const PROCESSES: u32 = 256;
 const BLOCKS: [&str; 2] = ["16k", "1m"];
 
 struct Results {
     depths: Vec<u32>,
     /// By block size, configuration, depth and scheduler.
-    cells: Vec<Measured>,
+    cells: Vec<ArrayResult>,
 }
 
 impl Results {
@@ -36,7 +43,7 @@ impl Results {
         for block in BLOCKS {
             for shape in SHAPES {
                 for &depth in depths {
-                    points.extend(WHO.map(|who| Point {
+                    points.extend(WHO.map(|who| ArrayRun {
                         shape,
                         depth: Depth::Of(depth),
                         scheduler: who.spec().to_owned(),
@@ -49,7 +56,7 @@ impl Results {
         Ok(Self { depths: depths.to_vec(), cells: run_all(&points, setup)? })
     }
 
-    fn at(&self, block: &str, shape: &Shape, depth: u32, who: Who) -> f64 {
+    fn at(&self, block: &str, shape: &DiskConfiguration, depth: u32, who: CarrollScheduler) -> f64 {
         let block = BLOCKS.iter().position(|&b| b == block).unwrap_or(0);
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let depth = self.depths.iter().position(|&d| d == depth).unwrap_or(0);
@@ -61,14 +68,15 @@ impl Results {
         self.depths.last().copied().unwrap_or(1)
     }
 
-    /// How far the schedulers are apart: the best over the worst.
-    fn spread(&self, block: &str, shape: &Shape, depth: u32) -> f64 {
+    /// How far apart the schedulers are: the best over the worst.
+    fn spread(&self, block: &str, shape: &DiskConfiguration, depth: u32) -> f64 {
         let (low, high) = span(WHO.map(|who| self.at(block, shape, depth, who)));
         high / low
     }
 
     fn table(&self) -> ResultTable {
-        let columns: Vec<&str> = ["block", "machine", "depth"].into_iter().chain(WHO.map(Who::key)).collect();
+        let columns: Vec<&str> =
+            ["block", "machine", "depth"].into_iter().chain(WHO.map(CarrollScheduler::key)).collect();
         let title =
             format!("{PROCESSES} readers at random places: MiB/s by the requests that the device is given at once");
         let mut table = ResultTable::new("depths", title, &columns);
@@ -85,11 +93,11 @@ impl Results {
     }
 
     fn panels(&self) -> Vec<Panel> {
-        let line = |block: &str, shape: &Shape, who: Who| Line {
+        let line = |block: &str, shape: &DiskConfiguration, who: CarrollScheduler| FigureLine {
             name: who.key().replace('_', " "),
             points: self.depths.iter().map(|&d| (f64::from(d).log2(), self.at(block, shape, d, who))).collect(),
         };
-        let panel = |block: &'static str, shape: &Shape| Panel {
+        let panel = |block: &'static str, shape: &DiskConfiguration| Panel {
             title: format!("{}, {}", shape.title, if block == "1m" { "1 MiB" } else { "16 KiB" }),
             lines: WHO.map(|who| line(block, shape, who)).to_vec(),
         };
@@ -137,16 +145,16 @@ fn deep_queue_negates(r: &Results) -> Claim {
         "16 KiB, arrays: with 512 best over worst at most 1.03, with 32 at least 1.2",
         format!("at most {deep:.3}, at least {shallow:.2}"),
         deep <= 1.03 && shallow >= 1.2,
-        "some still wait in the host",
+        "some requests still wait in the host",
     )
 }
 
 fn deep_fifo_beats_the_host(r: &Results) -> Claim {
-    let lead = |s: &'static Shape| {
+    let lead = |s: &'static DiskConfiguration| {
         let best = span(WHO.map(|who| r.at("16k", s, 32, who))).1;
-        (s, r.at("16k", s, r.deepest(), Who::Fifo) / best)
+        (s, r.at("16k", s, r.deepest(), CarrollScheduler::Fifo) / best)
     };
-    let leads: Vec<(&Shape, f64)> = SHAPES.into_iter().filter(|s| s.disks > 1).map(lead).collect();
+    let leads: Vec<(&DiskConfiguration, f64)> = SHAPES.into_iter().filter(|s| s.disks > 1).map(lead).collect();
     let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
     Claim::new(
         "Carroll 5.1.1",
@@ -154,12 +162,13 @@ fn deep_fifo_beats_the_host(r: &Results) -> Claim {
         "over the best of the others at least 1.05 on each",
         ratios.join(", "),
         leads.iter().all(|l| l.1 >= 1.05),
-        "two disks sort 128 requests, the host all 256, so that with 256 processes the host has the better choice; with \
-         fewer the disks have (see carroll-random)",
+        "two disks sort 128 requests, the host all 256, so that with 256 processes the host has the better choice; \
+         with fewer the disks have (see carroll-random)",
     )
 }
 
-/// With `requests` at random on `disks`: the chance that a disk has none, and the share of disks without one.
+/// For `requests` at random places on `disks`: the probability that some disk has none, and the expected share of disks
+/// with none.
 fn idle(disks: u32, requests: u32) -> (f64, f64) {
     let none = |k: u32| (1.0 - f64::from(k) / f64::from(disks)).powi(requests as i32);
     // By inclusion and exclusion over the sets of k idle disks.
@@ -176,11 +185,12 @@ fn idle_disks() -> Claim {
     let (any, share) = idle(8, 32);
     Claim::new(
         "Carroll 4.3.2",
-        "32 random requests leave one of eight disks idle with a probability of 11 %, which costs 1.5 % of the bandwidth",
+        "32 random requests leave one of eight disks idle with a probability of 11 %, which costs 1.5 % of the \
+         bandwidth",
         "11 %, 1.5 % (by simulation; within 1 and 0.25 points)",
         format!("{:.1} %, {:.1} % (exactly)", 100.0 * any, 100.0 * share),
         (any - 0.11).abs() <= 0.01 && (share - 0.015).abs() <= 0.0025,
-        "he counted otherwise",
+        "Carroll counted differently",
     )
 }
 
@@ -192,12 +202,14 @@ fn idle_disks_of_two() -> Claim {
         "about 1 % (within 0.5 points)",
         format!("{:.1} %", 100.0 * any),
         (any - 0.01).abs() <= 0.005,
-        "he counted otherwise",
+        "Carroll counted differently",
     )
 }
 
 fn depth_32_feeds_the_disks(r: &Results) -> Claim {
-    let of = |s: &Shape| r.at("16k", s, 32, Who::Fifo) / r.at("16k", s, r.deepest(), Who::Fifo);
+    let of = |s: &DiskConfiguration| {
+        r.at("16k", s, 32, CarrollScheduler::Fifo) / r.at("16k", s, r.deepest(), CarrollScheduler::Fifo)
+    };
     let (eight, two) = (of(&RAID0_8), of(&RAID0_2));
     Claim::new(
         "Carroll 4.3.2",
@@ -205,7 +217,8 @@ fn depth_32_feeds_the_disks(r: &Results) -> Claim {
         "FIFO with 32 at least 0.97 of that with 512, eight disks",
         format!("{eight:.2}; {two:.2} with two disks"),
         eight >= 0.97,
-        "the disks are busy, but four requests for each leave them less to choose from than 32; his count is of idle disks only",
+        "the disks are busy, but four requests for each leave them less to choose from than 32; Carroll counts idle \
+         disks only",
     )
 }
 
@@ -224,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn were_depth_of_no_effect_the_claims_of_one_would_fail() {
-        let measured = |mib_s| Measured { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
+    fn claims_of_an_effect_fail_if_depth_has_none() {
+        let measured = |mib_s| ArrayResult { mib_s, mean_ms: 1.0, stddev_ms: 1.0, max_ms: 1.0, unevenness: 0.0 };
         let depths = vec![1, 8, 32, 512];
         let n = BLOCKS.len() * SHAPES.len() * depths.len() * WHO.len();
         let r = Results { depths, cells: vec![measured(10.0); n] };

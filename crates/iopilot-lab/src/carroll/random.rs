@@ -1,8 +1,8 @@
 //! `carroll-random`: random readers of 16 KiB (4.3.3, 5.1.1).
 
-use super::bench::{DISK, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_8, Shape, mean, span};
+use super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_8, mean, span};
 use super::figure;
-use super::readers::{Results, TEN, Who::*, seconds};
+use super::readers::{CarrollScheduler::*, ReaderResults, TEN, seconds};
 use crate::{Claim, Experiment, Outcome, Setup};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -15,18 +15,18 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const SOURCE: &str = "Carroll 5.1.1";
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run("16k", setup)?;
+    let results = ReaderResults::run("16k", setup)?;
     let title = "Aggregate bandwidth of random readers of 16 KiB, MiB/s (Figure 5.1)";
     let figure = figure::draw("Random readers of 16 KiB: MiB/s over processes", &results.panels(), 4);
     Ok(Outcome {
         tables: vec![results.table(title)],
         claims: claims(&results),
-        notes: vec![format!("{} simulated seconds a run; he had 200", if setup.quick { 1.0 } else { seconds() })],
+        notes: vec![format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 1.0 } else { seconds() })],
         files: vec![("carroll-random.svg".to_owned(), figure), ("carroll-random-runs.csv".to_owned(), results.csv())],
     })
 }
 
-fn claims(r: &Results) -> Vec<Claim> {
+fn claims(r: &ReaderResults) -> Vec<Claim> {
     vec![
         deep_fifo_on_arrays(r),
         distance_on_a_disk(r),
@@ -49,17 +49,18 @@ fn claims(r: &Results) -> Vec<Claim> {
     ]
 }
 
-fn all(r: &Results) -> Vec<&'static Shape> {
+fn all(r: &ReaderResults) -> Vec<&'static DiskConfiguration> {
     r.shapes().collect()
 }
 
-fn disks() -> [&'static Shape; 2] {
+fn disks() -> [&'static DiskConfiguration; 2] {
     [&DISK, &RAID_DISK]
 }
 
-fn deep_fifo_on_arrays(r: &Results) -> Claim {
-    let lead = |s: &'static Shape| mean(r.queued().map(|l| r.mib_s(s, l, FifoDeep) / r.best(s, l, &[FifoDeep])));
-    let leads: Vec<(&Shape, f64)> = r.arrays().map(|s| (s, lead(s))).collect();
+fn deep_fifo_on_arrays(r: &ReaderResults) -> Claim {
+    let lead =
+        |s: &'static DiskConfiguration| mean(r.queued().map(|l| r.mib_s(s, l, FifoDeep) / r.best(s, l, &[FifoDeep])));
+    let leads: Vec<(&DiskConfiguration, f64)> = r.arrays().map(|s| (s, lead(s))).collect();
     let ratios: Vec<String> = leads.iter().map(|(s, lead)| format!("{} {lead:.2}", s.key)).collect();
     Claim::new(
         SOURCE,
@@ -67,13 +68,13 @@ fn deep_fifo_on_arrays(r: &Results) -> Claim {
         "highest (over the best of the others, mean above 32 processes: at least 1.05 on each array)",
         ratios.join(", "),
         leads.iter().all(|&(_, lead)| lead >= 1.05),
-        "two disks take 2 x 64 requests and sort these; what waits in front of them waits in order of arrival here, \
-         while his controller may have sorted it, too",
+        "two disks take and sort 2 x 64 requests; the requests beyond these wait in order of arrival here, \
+         while Carroll's controller may have sorted them, too",
     )
 }
 
-fn distance_on_a_disk(r: &Results) -> Claim {
-    let share = |s: &&'static Shape| {
+fn distance_on_a_disk(r: &ReaderResults) -> Claim {
+    let share = |s: &&'static DiskConfiguration| {
         let ratio = |l| r.mib_s(s, l, Scan).max(r.mib_s(s, l, Sstf)) / r.best(s, l, &[Scan, Sstf]);
         mean(r.queued().map(ratio))
     };
@@ -84,11 +85,11 @@ fn distance_on_a_disk(r: &Results) -> Claim {
         "best (over the best of the others, mean above 32 processes: at least 1)",
         format!("{low:.3} and {high:.3}"),
         low >= 1.0,
-        "another is as good",
+        "another scheduler is as good",
     )
 }
 
-fn deep_fifo_on_a_disk(r: &Results) -> Claim {
+fn deep_fifo_on_a_disk(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
     let (low, high) = span(disks().iter().map(|s| r.mib_s(s, most, FifoDeep) / r.mib_s(s, first, FifoDeep)));
@@ -102,7 +103,7 @@ fn deep_fifo_on_a_disk(r: &Results) -> Claim {
     )
 }
 
-fn reordering_pays(r: &Results) -> Claim {
+fn reordering_pays(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
     let gains = |l| {
         let of = move |s| [Scan, Sstf, As, AsNoAntic].map(|w| r.ratio(s, l, w, Noop));
@@ -117,11 +118,11 @@ fn reordering_pays(r: &Results) -> Claim {
         ),
         format!("at least {:.2}; at most {:.1} %", gains(most), 100.0 * (flat - 1.0)),
         gains(most) >= 1.1 && flat <= 1.05,
-        "one of them does not gain",
+        "one of the schedulers does not gain",
     )
 }
 
-fn noop_is_fifo(r: &Results) -> Claim {
+fn noop_is_fifo(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), Noop, Fifo));
     Claim::new(
         SOURCE,
@@ -133,7 +134,7 @@ fn noop_is_fifo(r: &Results) -> Claim {
     )
 }
 
-fn idling_costs(r: &Results) -> Claim {
+fn idling_costs(r: &ReaderResults) -> Claim {
     let times = |w| r.ratios(&all(r), w, Cfq);
     let (low, high) = span(TEN.into_iter().filter(|&w| w != Cfq).flat_map(times));
     let (_, shallow) = span(TEN.into_iter().filter(|&w| w != Cfq && w != FifoDeep).flat_map(times));
@@ -143,13 +144,14 @@ fn idling_costs(r: &Results) -> Claim {
         "2 to 15 times (a quarter off at either end)",
         format!("{low:.1} to {high:.1} times; to {shallow:.1} without deep FIFO"),
         low >= 1.5 && (11.25..=18.75).contains(&high),
-        "while it idles one disk of eight works, and FIFO with a deep queue gains more on eight disks than his did",
+        "while CFQ idles, one disk of eight works, and FIFO with a deep queue gains more on eight disks than Carroll's \
+         did",
     )
 }
 
-fn idling_delays(r: &Results) -> Claim {
-    let more = |f: fn(&super::bench::Measured) -> f64| {
-        let of = |s: &'static Shape, l: u32| {
+fn idling_delays(r: &ReaderResults) -> Claim {
+    let more = |f: fn(&super::bench::ArrayResult) -> f64| {
+        let of = |s: &'static DiskConfiguration, l: u32| {
             let others = TEN.into_iter().filter(|&w| w != Cfq).map(|w| f(r.at(s, l, w))).fold(0.0, f64::max);
             f(r.at(s, l, Cfq)) / others
         };
@@ -162,11 +164,11 @@ fn idling_delays(r: &Results) -> Claim {
         "very high (each over the largest of the others at least 1.5)",
         format!("at least {means:.1}, {maxima:.1} and {deviations:.1}"),
         means.min(deviations).min(maxima) >= 1.5,
-        "another delays as much",
+        "another scheduler delays as much",
     )
 }
 
-fn without_idling_it_is_below(r: &Results) -> Claim {
+fn without_idling_it_is_below(r: &ReaderResults) -> Claim {
     let rivals = [As, Deadline, Scan, Sstf, FifoDeep];
     let (mut below, mut cases) = (0u32, 0u32);
     for s in r.shapes() {
@@ -186,7 +188,7 @@ fn without_idling_it_is_below(r: &Results) -> Claim {
     )
 }
 
-fn without_idling_it_does_not_scale(r: &Results) -> Claim {
+fn without_idling_it_does_not_scale(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
     let growth: Vec<f64> = r.shapes().map(|s| r.mib_s(s, most, CfqNoIdle) / r.mib_s(s, first, CfqNoIdle)).collect();
@@ -198,11 +200,11 @@ fn without_idling_it_does_not_scale(r: &Results) -> Claim {
         format!("{low:.2} to {high:.2}"),
         high <= 1.05,
         "each time the driver asks for a request, the kernel's CFQ without idling sends one of every process to the \
-         sorted dispatch queue, which is an elevator over all that wait; what kept his from gaining is not told",
+         sorted dispatch queue, which is an elevator over all that wait; what kept Carroll's from gaining is not known",
     )
 }
 
-fn levels_are_alike(r: &Results) -> Claim {
+fn levels_are_alike(r: &ReaderResults) -> Claim {
     let apart = |l: u32| {
         TEN.map(|w| {
             let (low, high) = span([&RAID0_8, &RAID5_8, &RAID6_8].map(|s| r.mib_s(s, l, w)));
@@ -220,7 +222,7 @@ fn levels_are_alike(r: &Results) -> Claim {
     )
 }
 
-fn mirrors_gain_little(r: &Results) -> Claim {
+fn mirrors_gain_little(r: &ReaderResults) -> Claim {
     let gain = mean(r.loads.iter().flat_map(|&l| {
         TEN.map(|w| r.mib_s(&RAID10_8, l, w) / mean([&RAID0_8, &RAID5_8, &RAID6_8].map(|s| r.mib_s(s, l, w))))
     })) - 1.0;
@@ -230,11 +232,11 @@ fn mirrors_gain_little(r: &Results) -> Claim {
         "about 5 % (on average 2 to 10 %)",
         format!("{:.1} %", 100.0 * gain),
         (0.02..=0.1).contains(&gain),
-        "how his controller chose among the copies is not known",
+        "how Carroll's controller chose among the copies is not known",
     )
 }
 
-fn disks_are_alike(r: &Results) -> Claim {
+fn disks_are_alike(r: &ReaderResults) -> Claim {
     let ratios: Vec<f64> = TEN
         .iter()
         .flat_map(|&w| r.loads.iter().map(move |&l| r.mib_s(&DISK, l, w) / r.mib_s(&RAID_DISK, l, w)))
@@ -255,7 +257,7 @@ fn disks_are_alike(r: &Results) -> Claim {
     )
 }
 
-fn sstf_is_scan(r: &Results) -> Claim {
+fn sstf_is_scan(r: &ReaderResults) -> Claim {
     let ratios = r.ratios(&all(r), Sstf, Scan);
     let (low, high) = span(ratios.iter().copied());
     Claim::new(
@@ -268,7 +270,7 @@ fn sstf_is_scan(r: &Results) -> Claim {
     )
 }
 
-fn anticipation_is_found_useless(r: &Results) -> Claim {
+fn anticipation_is_found_useless(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), As, AsNoAntic));
     let queued: Vec<f64> = r.shapes().flat_map(|s| r.queued().map(move |l| r.ratio(s, l, As, AsNoAntic))).collect();
     let (low_queued, high_queued) = span(queued);
@@ -284,14 +286,15 @@ fn anticipation_is_found_useless(r: &Results) -> Claim {
             100.0 * (high_queued - 1.0)
         ),
         low >= 0.95 && high <= 1.05,
-        "AS lets another's request through where it is nearer than the process' mean seek, and waits for half of the \
-         others; with 32 processes that leaves places at the device empty, which costs the more the more disks there are",
+        "AS serves another process' request that is nearer than the awaited process' mean seek, and waits for half of \
+         the others; with 32 processes that leaves places at the device empty, which costs the more the more disks \
+         there are",
     )
 }
 
-fn deadline_on_large_arrays(r: &Results) -> Claim {
+fn deadline_on_large_arrays(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
-    let large: Vec<&Shape> = r.arrays().filter(|s| s.disks >= 4).collect();
+    let large: Vec<&DiskConfiguration> = r.arrays().filter(|s| s.disks >= 4).collect();
     let (share, _) = span(large.iter().flat_map(|s| r.loads.iter().map(|&l| r.ratio(s, l, Deadline, Scan))));
     let (growth, _) = span(large.iter().map(|s| r.mib_s(s, most, Deadline) / r.mib_s(s, fewest, Deadline)));
     Claim::new(
@@ -304,7 +307,7 @@ fn deadline_on_large_arrays(r: &Results) -> Claim {
     )
 }
 
-fn deadline_falls_on_disks(r: &Results) -> Claim {
+fn deadline_falls_on_disks(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let small = [&DISK, &RAID_DISK, &RAID10_2];
     let falls = small.map(|s| {
@@ -322,9 +325,9 @@ fn deadline_falls_on_disks(r: &Results) -> Claim {
     )
 }
 
-fn anticipatory_does_not_fall(r: &Results) -> Claim {
+fn anticipatory_does_not_fall(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
-    let of_best = |s: &&'static Shape| {
+    let of_best = |s: &&'static DiskConfiguration| {
         let peak = r.loads.iter().map(|&l| r.mib_s(s, l, As)).fold(0.0, f64::max);
         r.mib_s(s, most, As) / peak
     };
@@ -339,8 +342,8 @@ fn anticipatory_does_not_fall(r: &Results) -> Claim {
     )
 }
 
-fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
-    let ratio = |s: &'static Shape, l: u32| r.at(s, l, Deadline).max_ms / r.at(s, l, As).max_ms;
+fn deadline_has_the_shorter_maximum(r: &ReaderResults) -> Claim {
+    let ratio = |s: &'static DiskConfiguration, l: u32| r.at(s, l, Deadline).max_ms / r.at(s, l, As).max_ms;
     let ratios: Vec<f64> = disks().iter().flat_map(|s| r.queued().map(move |l| ratio(s, l))).collect();
     let (low, high) = span(ratios.iter().copied());
     let average = mean(ratios);
@@ -354,25 +357,25 @@ fn deadline_has_the_shorter_maximum(r: &Results) -> Claim {
     )
 }
 
-/// What a claim says of figures that are made up, to see that each can fail.
+/// The verdicts on made-up figures: each claim can fail.
 #[cfg(test)]
 mod tests {
-    use super::super::bench::Measured;
-    use super::super::readers::Who;
+    use super::super::bench::ArrayResult;
+    use super::super::readers::CarrollScheduler;
     use super::*;
 
-    fn measured(mib_s: f64) -> Measured {
-        Measured { mib_s, mean_ms: 100.0, stddev_ms: 50.0, max_ms: 300.0, unevenness: 0.1 }
+    fn measured(mib_s: f64) -> ArrayResult {
+        ArrayResult { mib_s, mean_ms: 100.0, stddev_ms: 50.0, max_ms: 300.0, unevenness: 0.1 }
     }
 
-    /// The text of what is not reproduced.
-    fn failing(cell: impl Fn(&Shape, u32, Who) -> Measured) -> Vec<String> {
-        let r = Results::made_up(&[32, 96, 256], cell);
+    /// The claims that are not reproduced.
+    fn failing(cell: impl Fn(&DiskConfiguration, u32, CarrollScheduler) -> ArrayResult) -> Vec<String> {
+        let r = ReaderResults::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()
     }
 
     #[test]
-    fn were_all_schedulers_equal_the_claims_of_a_difference_would_fail() {
+    fn claims_of_a_difference_fail_if_all_schedulers_are_equal() {
         let failing = failing(|_, _, _| measured(10.0));
         for part in
             ["deep queue has the highest", "schedulers that reorder", "2 to 15 times", "very high mean", "falls"]
@@ -383,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn were_all_different_the_claims_of_likeness_would_fail() {
+    fn claims_of_likeness_fail_if_all_schedulers_differ() {
         let failing = failing(|shape, load, who| {
             let who = TEN.iter().position(|&w| w == who).unwrap_or(0) as f64;
             let shape = shape.key.bytes().map(u32::from).sum::<u32>() % 64;

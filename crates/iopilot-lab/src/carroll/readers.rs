@@ -1,20 +1,20 @@
 //! The micro-benchmarks (4.3.3): ten schedulers, eight disk configurations, 32 to 256 processes.
 
 use super::bench::{
-    DISK, Depth, Measured, Point, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4, RAID10_8, Shape,
-    random_readers, run_all,
+    ArrayResult, ArrayRun, DISK, Depth, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, RAID10_4,
+    RAID10_8, random_readers, run_all,
 };
-use super::figure::{Line, Panel};
+use super::figure::{FigureLine, Panel};
 use crate::{ResultTable, Setup};
 use iopilot_sim::SimError;
 use std::fmt::Write;
 
 /// The ten schedulers of 4.3.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Who {
+pub(super) enum CarrollScheduler {
     Noop,
     Fifo,
-    /// FIFO with all requests at the device: his "bigq".
+    /// FIFO with all requests at the device: Carroll's "bigq".
     FifoDeep,
     Deadline,
     Scan,
@@ -25,13 +25,14 @@ pub(super) enum Who {
     CfqNoIdle,
 }
 
-use Who::*;
+use CarrollScheduler::*;
 
 /// In the order of 4.3.2.
-pub(super) const TEN: [Who; 10] = [Noop, Fifo, FifoDeep, Deadline, Scan, Sstf, As, AsNoAntic, Cfq, CfqNoIdle];
+pub(super) const TEN: [CarrollScheduler; 10] =
+    [Noop, Fifo, FifoDeep, Deadline, Scan, Sstf, As, AsNoAntic, Cfq, CfqNoIdle];
 
-impl Who {
-    /// With its tunables, as on the command line. V(R) without deadlines: he says that they lack (5.1.2).
+impl CarrollScheduler {
+    /// The scheduler and its tunables, as on the command line. V(R) has no deadlines: Carroll says so (5.1.2).
     pub(super) fn spec(self) -> &'static str {
         match self {
             Noop => "noop",
@@ -68,24 +69,25 @@ impl Who {
 }
 
 /// The eight configurations of 4.3.3.
-const SHAPES: [&Shape; 8] = [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
+const SHAPES: [&DiskConfiguration; 8] =
+    [&DISK, &RAID_DISK, &RAID10_2, &RAID10_4, &RAID10_8, &RAID0_8, &RAID5_8, &RAID6_8];
 const LOADS: [u32; 8] = [32, 64, 96, 128, 160, 192, 224, 256];
 const QUICK_LOADS: [u32; 3] = [32, 96, 256];
 
-/// What came out, for each configuration, number of processes and scheduler.
-pub(super) struct Results {
+/// The results for each configuration, number of processes and scheduler.
+pub(super) struct ReaderResults {
     pub(super) loads: Vec<u32>,
-    cells: Vec<Measured>,
+    cells: Vec<ArrayResult>,
 }
 
-impl Results {
-    /// Runs them all: readers of `block` bytes.
+impl ReaderResults {
+    /// Runs all combinations, with readers of `block` bytes.
     pub(super) fn run(block: &str, setup: &Setup<'_>) -> Result<Self, SimError> {
         let (loads, seconds) = if setup.quick { (&QUICK_LOADS[..], 1.0) } else { (&LOADS[..], seconds()) };
         let mut points = Vec::new();
         for shape in SHAPES {
             for &load in loads {
-                points.extend(TEN.map(|who| Point {
+                points.extend(TEN.map(|who| ArrayRun {
                     shape,
                     depth: who.depth(),
                     scheduler: who.spec().to_owned(),
@@ -98,7 +100,10 @@ impl Results {
     }
 
     #[cfg(test)]
-    pub(super) fn made_up(loads: &[u32], cell: impl Fn(&Shape, u32, Who) -> Measured) -> Self {
+    pub(super) fn made_up(
+        loads: &[u32],
+        cell: impl Fn(&DiskConfiguration, u32, CarrollScheduler) -> ArrayResult,
+    ) -> Self {
         let cell = &cell;
         let cells = SHAPES.into_iter().flat_map(|shape| {
             loads.iter().flat_map(move |&load| TEN.into_iter().map(move |who| cell(shape, load, who)))
@@ -107,45 +112,51 @@ impl Results {
     }
 
     /// The configurations.
-    pub(super) fn shapes(&self) -> impl Iterator<Item = &'static Shape> {
+    pub(super) fn shapes(&self) -> impl Iterator<Item = &'static DiskConfiguration> {
         SHAPES.into_iter()
     }
 
-    /// Those with several disks.
-    pub(super) fn arrays(&self) -> impl Iterator<Item = &'static Shape> {
+    /// The configurations with several disks.
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &'static DiskConfiguration> {
         SHAPES.into_iter().filter(|s| s.disks > 1)
     }
 
-    /// What `who` did on `shape` under `load` processes, one of `loads`.
-    pub(super) fn at(&self, shape: &Shape, load: u32, who: Who) -> &Measured {
+    /// The result of `who` on `shape` under `load` processes, one of `loads`.
+    pub(super) fn at(&self, shape: &DiskConfiguration, load: u32, who: CarrollScheduler) -> &ArrayResult {
         let shape = SHAPES.iter().position(|s| s.key == shape.key).unwrap_or(0);
         let load = self.loads.iter().position(|&l| l == load).unwrap_or(0);
         let who = TEN.iter().position(|&w| w == who).unwrap_or(0);
         &self.cells[(shape * self.loads.len() + load) * TEN.len() + who]
     }
 
-    pub(super) fn mib_s(&self, shape: &Shape, load: u32, who: Who) -> f64 {
+    pub(super) fn mib_s(&self, shape: &DiskConfiguration, load: u32, who: CarrollScheduler) -> f64 {
         self.at(shape, load, who).mib_s
     }
 
-    /// `a`'s bandwidth over `b`'s.
-    pub(super) fn ratio(&self, shape: &Shape, load: u32, a: Who, b: Who) -> f64 {
+    /// The bandwidth of `a` over that of `b`.
+    pub(super) fn ratio(&self, shape: &DiskConfiguration, load: u32, a: CarrollScheduler, b: CarrollScheduler) -> f64 {
         self.mib_s(shape, load, a) / self.mib_s(shape, load, b)
     }
 
-    /// The ratio at every configuration of `shapes` and every load.
-    pub(super) fn ratios(&self, shapes: &[&'static Shape], a: Who, b: Who) -> Vec<f64> {
-        let of = |s: &&'static Shape| self.loads.iter().map(|&l| self.ratio(s, l, a, b)).collect::<Vec<_>>();
+    /// The ratio at each configuration of `shapes` and each load.
+    pub(super) fn ratios(
+        &self,
+        shapes: &[&'static DiskConfiguration],
+        a: CarrollScheduler,
+        b: CarrollScheduler,
+    ) -> Vec<f64> {
+        let of =
+            |s: &&'static DiskConfiguration| self.loads.iter().map(|&l| self.ratio(s, l, a, b)).collect::<Vec<_>>();
         shapes.iter().flat_map(of).collect()
     }
 
-    /// The most that any but those of `without` reach.
-    pub(super) fn best(&self, shape: &Shape, load: u32, without: &[Who]) -> f64 {
+    /// The highest bandwidth of all schedulers but `without`.
+    pub(super) fn best(&self, shape: &DiskConfiguration, load: u32, without: &[CarrollScheduler]) -> f64 {
         let others = TEN.into_iter().filter(|w| !without.contains(w));
         others.map(|w| self.mib_s(shape, load, w)).fold(0.0, f64::max)
     }
 
-    /// The least and the most processes.
+    /// The smallest and the largest number of processes.
     pub(super) fn ends(&self) -> (u32, u32) {
         (self.loads.first().copied().unwrap_or(0), self.loads.last().copied().unwrap_or(0))
     }
@@ -157,7 +168,7 @@ impl Results {
 
     /// Bandwidth: a row for each configuration and load.
     pub(super) fn table(&self, title: &str) -> ResultTable {
-        let columns: Vec<&str> = ["machine", "processes"].into_iter().chain(TEN.map(Who::key)).collect();
+        let columns: Vec<&str> = ["machine", "processes"].into_iter().chain(TEN.map(CarrollScheduler::key)).collect();
         let mut table = ResultTable::new("bandwidth", title, &columns);
         for shape in SHAPES {
             for &load in &self.loads {
@@ -195,7 +206,7 @@ impl Results {
 
     /// A panel for each configuration: bandwidth over processes.
     pub(super) fn panels(&self) -> Vec<Panel> {
-        let line = |shape: &'static Shape, who: Who| Line {
+        let line = |shape: &'static DiskConfiguration, who: CarrollScheduler| FigureLine {
             name: who.key().replace('_', " "),
             points: self.loads.iter().map(|&l| (f64::from(l), self.mib_s(shape, l, who))).collect(),
         };
@@ -206,7 +217,7 @@ impl Results {
     }
 }
 
-/// Simulated seconds of a run. He had 200.
+/// Simulated seconds of a run. Carroll ran 200.
 pub(super) fn seconds() -> f64 {
     60.0
 }

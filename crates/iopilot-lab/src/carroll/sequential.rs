@@ -1,8 +1,8 @@
 //! `carroll-sequential`: readers of 1 MiB at random places (4.3.3, 5.1.2).
 
-use super::bench::{DISK, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, Shape, mean, span};
+use super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_8, RAID5_8, RAID6_8, RAID10_2, mean, span};
 use super::figure;
-use super::readers::{Results, Who, Who::*, seconds};
+use super::readers::{CarrollScheduler, CarrollScheduler::*, ReaderResults, seconds};
 use crate::{Claim, Experiment, Outcome, Setup};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -15,14 +15,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const SOURCE: &str = "Carroll 5.1.2";
 
 fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
-    let results = Results::run("1m", setup)?;
+    let results = ReaderResults::run("1m", setup)?;
     let title = "Aggregate bandwidth of readers of 1 MiB, MiB/s (Figure 5.2)";
     let figure = figure::draw("Readers of 1 MiB at random places: MiB/s over processes", &results.panels(), 4);
     Ok(Outcome {
         tables: vec![results.table(title)],
         claims: claims(&results),
         notes: vec![
-            format!("{} simulated seconds a run; he had 200", if setup.quick { 1.0 } else { seconds() }),
+            format!("{} simulated seconds a run; Carroll ran 200", if setup.quick { 1.0 } else { seconds() }),
             "a read of 1 MiB is two requests of 512 KiB, the kernel's default largest request (Table 2.1)".to_owned(),
         ],
         files: vec![
@@ -32,7 +32,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     })
 }
 
-fn claims(r: &Results) -> Vec<Claim> {
+fn claims(r: &ReaderResults) -> Vec<Claim> {
     vec![
         without_idling_it_is_best(r),
         deep_fifo_at_low_load(r),
@@ -51,19 +51,21 @@ fn claims(r: &Results) -> Vec<Claim> {
     ]
 }
 
-fn all(r: &Results) -> Vec<&'static Shape> {
+fn all(r: &ReaderResults) -> Vec<&'static DiskConfiguration> {
     r.shapes().collect()
 }
 
 /// The values with their configurations, as `disk 1.02, raid0-8 0.95`.
-fn by_shape<'a>(values: impl IntoIterator<Item = (&'a Shape, f64)>) -> String {
+fn by_shape<'a>(values: impl IntoIterator<Item = (&'a DiskConfiguration, f64)>) -> String {
     let each: Vec<String> = values.into_iter().map(|(s, v)| format!("{} {v:.2}", s.key)).collect();
     each.join(", ")
 }
 
-fn without_idling_it_is_best(r: &Results) -> Claim {
-    let share = |s: &'static Shape| mean(r.queued().map(|l| r.mib_s(s, l, CfqNoIdle) / r.best(s, l, &[CfqNoIdle])));
-    let shares: Vec<(&Shape, f64)> = r.shapes().filter(|s| s.key != RAID0_8.key).map(|s| (s, share(s))).collect();
+fn without_idling_it_is_best(r: &ReaderResults) -> Claim {
+    let share =
+        |s: &'static DiskConfiguration| mean(r.queued().map(|l| r.mib_s(s, l, CfqNoIdle) / r.best(s, l, &[CfqNoIdle])));
+    let shares: Vec<(&DiskConfiguration, f64)> =
+        r.shapes().filter(|s| s.key != RAID0_8.key).map(|s| (s, share(s))).collect();
     let best = shares.iter().filter(|(_, share)| *share >= 1.0).count();
     Claim::new(
         SOURCE,
@@ -71,13 +73,13 @@ fn without_idling_it_is_best(r: &Results) -> Claim {
         "highest (over the best of the others, mean above 32 processes: at least 1 on most configurations)",
         by_shape(shares.iter().copied()),
         best * 2 > shares.len(),
-        "V(R) chooses among all that wait each time, CFQ sends one round of all processes sorted and only then looks at \
-         those that came since; what put his ahead is not told, and neither smaller requests nor disks without a rule \
-         of age do so here",
+        "V(R) chooses among all waiting requests each time; CFQ sends one sorted round of all processes and only then \
+         looks at newer ones; what put Carroll's CFQ ahead is not known, and neither smaller requests nor disks \
+         without a rule of age do so here",
     )
 }
 
-fn deep_fifo_at_low_load(r: &Results) -> Claim {
+fn deep_fifo_at_low_load(r: &ReaderResults) -> Claim {
     let low: Vec<u32> = r.loads.iter().copied().filter(|&l| l <= 64).collect();
     let (mut best, mut cases) = (0, 0);
     for s in r.shapes() {
@@ -92,14 +94,14 @@ fn deep_fifo_at_low_load(r: &Results) -> Claim {
         "often (in at least half of the cases)",
         format!("in {best} of {cases}"),
         2 * best >= cases,
-        "the model's disks serve first what is older than 0.44 s, which is assumed and not known of these; without that \
+        "the modelled disks serve requests older than 0.44 s first, which is an assumption; without that \
          rule it is best up to 64 processes on RAID 0, 1+0 and 5 (docs/lab/carroll.md)",
     )
 }
 
-fn deep_fifo_does_not_scale(r: &Results) -> Claim {
+fn deep_fifo_does_not_scale(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
-    let growth = |s: &'static Shape| (s, r.mib_s(s, most, FifoDeep) / r.mib_s(s, fewest, FifoDeep));
+    let growth = |s: &'static DiskConfiguration| (s, r.mib_s(s, most, FifoDeep) / r.mib_s(s, fewest, FifoDeep));
     let all = [&RAID6_8, &RAID10_2, &RAID5_8, &DISK].map(growth);
     Claim::new(
         SOURCE,
@@ -107,13 +109,13 @@ fn deep_fifo_does_not_scale(r: &Results) -> Claim {
         format!("{most} processes over {fewest}: at most 1.05"),
         by_shape(all),
         all.iter().all(|&(_, growth)| growth <= 1.05),
-        "the disks sort what they are given",
+        "the disks sort their queues",
     )
 }
 
-fn idling_is_bimodal(r: &Results) -> Claim {
-    let share = |s: &'static Shape| (s, mean(r.loads.iter().map(|&l| r.ratio(s, l, Cfq, CfqNoIdle))));
-    let shares: Vec<(&Shape, f64)> = r.shapes().map(share).collect();
+fn idling_is_bimodal(r: &ReaderResults) -> Claim {
+    let share = |s: &'static DiskConfiguration| (s, mean(r.loads.iter().map(|&l| r.ratio(s, l, Cfq, CfqNoIdle))));
+    let shares: Vec<(&DiskConfiguration, f64)> = r.shapes().map(share).collect();
     let (good, poor) = (shares.iter().filter(|s| s.1 >= 0.97).count(), shares.iter().filter(|s| s.1 <= 0.7).count());
     Claim::new(
         SOURCE,
@@ -121,12 +123,12 @@ fn idling_is_bimodal(r: &Results) -> Claim {
         "some configurations at 0.97 of it or more, others at 0.7 or less",
         by_shape(shares.iter().copied()),
         good > 0 && poor > 0,
-        "whether it idles depends on whether five requests have ever been at the device: never with two a read, as here, \
-         always with three (see carroll-cfq-idling)",
+        "whether it idles depends on whether five requests have ever been at the device: never with two a read, as \
+         here, always with three (see carroll-cfq-idling)",
     )
 }
 
-fn noop_is_fifo(r: &Results) -> Claim {
+fn noop_is_fifo(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), Noop, Fifo));
     Claim::new(
         SOURCE,
@@ -138,7 +140,7 @@ fn noop_is_fifo(r: &Results) -> Claim {
     )
 }
 
-fn noop_is_flat(r: &Results) -> Claim {
+fn noop_is_flat(r: &ReaderResults) -> Claim {
     let (fewest, most) = r.ends();
     let (low, high) = span(r.shapes().map(|s| r.mib_s(s, most, Noop) / r.mib_s(s, fewest, Noop)));
     Claim::new(
@@ -151,7 +153,7 @@ fn noop_is_flat(r: &Results) -> Claim {
     )
 }
 
-fn sstf_is_scan(r: &Results) -> Claim {
+fn sstf_is_scan(r: &ReaderResults) -> Claim {
     let (low, high) = span(r.ratios(&all(r), Sstf, Scan));
     Claim::new(
         SOURCE,
@@ -163,7 +165,7 @@ fn sstf_is_scan(r: &Results) -> Claim {
     )
 }
 
-fn distance_on_raid_0(r: &Results) -> Claim {
+fn distance_on_raid_0(r: &ReaderResults) -> Claim {
     let leads: Vec<f64> = r
         .loads
         .iter()
@@ -177,36 +179,38 @@ fn distance_on_raid_0(r: &Results) -> Claim {
         "at least 10 MiB/s",
         format!("{low:.1} to {high:.1} MiB/s"),
         low >= 10.0,
-        "another is as fast",
+        "another scheduler is as fast",
     )
 }
 
-fn longest_waits(r: &Results) -> Claim {
-    let longest =
-        |s: &'static Shape| span(r.loads.iter().flat_map(|&l| [Scan, Sstf].map(|w| r.at(s, l, w).max_ms / 1e3))).1;
+fn longest_waits(r: &ReaderResults) -> Claim {
+    let longest = |s: &'static DiskConfiguration| {
+        span(r.loads.iter().flat_map(|&l| [Scan, Sstf].map(|w| r.at(s, l, w).max_ms / 1e3))).1
+    };
     let (disk, mirror) = (longest(&DISK), longest(&RAID10_2));
     let others = [Noop, Fifo, Deadline, AsNoAntic, CfqNoIdle];
-    let over = |s: &'static Shape, l: u32| {
+    let over = |s: &'static DiskConfiguration, l: u32| {
         let most = [Scan, Sstf].map(|w| r.at(s, l, w).max_ms).into_iter().fold(0.0, f64::max);
         others.map(|w| most / r.at(s, l, w).max_ms).into_iter().fold(0.0, f64::max)
     };
     let (_, times) = span(r.shapes().flat_map(|s| r.loads.iter().map(move |&l| over(s, l))));
     Claim::new(
         SOURCE,
-        "V(R) delays requests up to 7 times as long as most others, up to 58 s on the host's disk and 34 s on RAID 1+0 (2), \
-         as it lacks deadlines",
+        "V(R) delays requests up to 7 times as long as most others, up to 58 s on the host's disk and 34 s on RAID 1+0 \
+         (2), as it has no deadlines",
         "7 times, 58 s, 34 s (each at least half of it)",
         format!("{times:.1} times, {disk:.0} s, {mirror:.0} s"),
         times >= 3.5 && disk >= 29.0 && mirror >= 17.0,
-        "the model's disks serve first what is older than 0.44 s, which is assumed and not known of these; without that \
+        "the modelled disks serve requests older than 0.44 s first, which is an assumption; without that \
          rule it is 23 s on the host's disk and 12 s on RAID 1+0 (2) (docs/lab/carroll.md)",
     )
 }
 
-fn deviations_of_distance(r: &Results) -> Claim {
+fn deviations_of_distance(r: &ReaderResults) -> Claim {
     let (_, most) = r.ends();
     let first = r.queued().next().unwrap_or(most);
-    let grown = |s: &'static Shape, w: Who| r.at(s, most, w).stddev_ms / r.at(s, first, w).stddev_ms;
+    let grown =
+        |s: &'static DiskConfiguration, w: CarrollScheduler| r.at(s, most, w).stddev_ms / r.at(s, first, w).stddev_ms;
     let distance = mean(r.shapes().flat_map(|s| [Scan, Sstf].map(|w| grown(s, w))));
     let others = mean(r.shapes().flat_map(|s| [Noop, Fifo, Deadline, CfqNoIdle].map(|w| grown(s, w))));
     let load = f64::from(most) / f64::from(first.max(1));
@@ -216,13 +220,13 @@ fn deviations_of_distance(r: &Results) -> Claim {
         format!("{load:.1} times from {first} to {most} processes (a quarter off), others less"),
         format!("{distance:.1} times, others {others:.1}"),
         (distance / load - 1.0).abs() <= 0.25 && others < distance,
-        "others vary as much",
+        "other schedulers vary as much",
     )
 }
 
-fn anticipation_on_arrays(r: &Results) -> Claim {
-    let loss = |s: &'static Shape| (s, mean(r.queued().map(|l| r.ratio(s, l, AsNoAntic, As))));
-    let losses: Vec<(&Shape, f64)> = r.arrays().map(loss).collect();
+fn anticipation_on_arrays(r: &ReaderResults) -> Claim {
+    let loss = |s: &'static DiskConfiguration| (s, mean(r.queued().map(|l| r.ratio(s, l, AsNoAntic, As))));
+    let losses: Vec<(&DiskConfiguration, f64)> = r.arrays().map(loss).collect();
     Claim::new(
         SOURCE,
         "on arrays AS is better without anticipation, about 5 % on the larger ones",
@@ -230,12 +234,12 @@ fn anticipation_on_arrays(r: &Results) -> Claim {
         by_shape(losses.iter().copied()),
         losses.iter().all(|l| l.1 > 1.0)
             && (1.02..=1.1).contains(&mean(losses.iter().filter(|l| l.0.disks == 8).map(|l| l.1))),
-        "its waits cost about as much here as the shorter way to a read's second half gains",
+        "anticipation's waits cost about as much here as the shorter seek to a read's second half gains",
     )
 }
 
-fn anticipation_on_disks(r: &Results) -> Claim {
-    let gain = |s: &'static Shape| (s, mean(r.queued().map(|l| r.ratio(s, l, As, AsNoAntic))));
+fn anticipation_on_disks(r: &ReaderResults) -> Claim {
+    let gain = |s: &'static DiskConfiguration| (s, mean(r.queued().map(|l| r.ratio(s, l, As, AsNoAntic))));
     let gains = [&DISK, &RAID_DISK].map(gain);
     Claim::new(
         SOURCE,
@@ -247,7 +251,7 @@ fn anticipation_on_disks(r: &Results) -> Claim {
     )
 }
 
-fn deadline_is_fifo(r: &Results) -> Claim {
+fn deadline_is_fifo(r: &ReaderResults) -> Claim {
     let loads: Vec<u32> = r.loads.iter().copied().filter(|&l| l >= 128).collect();
     let (low, high) = span(r.shapes().flat_map(|s| loads.iter().map(move |&l| r.ratio(s, l, Deadline, Fifo))));
     Claim::new(
@@ -256,12 +260,12 @@ fn deadline_is_fifo(r: &Results) -> Claim {
         "equivalent (from 128 processes on within 5 %)",
         format!("{:+.1} to {:+.1} %", 100.0 * (low - 1.0), 100.0 * (high - 1.0)),
         low >= 0.95 && high <= 1.05,
-        "its requests do not all expire yet",
+        "not all of its requests expire yet",
     )
 }
 
-fn deadline_falls_sooner(r: &Results) -> Claim {
-    // Where the mean latency is above the expiry of 500 ms, and deadline still above FIFO.
+fn deadline_falls_sooner(r: &ReaderResults) -> Claim {
+    // The cases in which the mean latency is above the expiry of 500 ms, and deadline is still above FIFO.
     let mut above = Vec::new();
     let mut cases = 0;
     for s in r.shapes() {
@@ -283,27 +287,28 @@ fn deadline_falls_sooner(r: &Results) -> Claim {
         "at FIFO's level wherever the mean latency is above 500 ms (within 5 %)",
         ours,
         above.is_empty() && cases > 0,
-        "with 32 processes, 64 requests of which 32 are at the device, the order of the few that wait still gains a little",
+        "with 32 processes, 64 requests of which 32 are at the device, the order of the few that wait still gains a \
+         little",
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bench::Measured;
+    use super::super::bench::ArrayResult;
     use super::super::readers::TEN;
     use super::*;
 
-    fn measured(mib_s: f64, mean_ms: f64) -> Measured {
-        Measured { mib_s, mean_ms, stddev_ms: mean_ms / 2.0, max_ms: 3.0 * mean_ms, unevenness: 0.1 }
+    fn measured(mib_s: f64, mean_ms: f64) -> ArrayResult {
+        ArrayResult { mib_s, mean_ms, stddev_ms: mean_ms / 2.0, max_ms: 3.0 * mean_ms, unevenness: 0.1 }
     }
 
-    fn failing(cell: impl Fn(&Shape, u32, Who) -> Measured) -> Vec<String> {
-        let r = Results::made_up(&[32, 96, 256], cell);
+    fn failing(cell: impl Fn(&DiskConfiguration, u32, CarrollScheduler) -> ArrayResult) -> Vec<String> {
+        let r = ReaderResults::made_up(&[32, 96, 256], cell);
         claims(&r).iter().filter(|c| c.not_because().is_some()).map(|c| c.claim().to_owned()).collect()
     }
 
     #[test]
-    fn were_all_schedulers_equal_the_claims_of_a_difference_would_fail() {
+    fn claims_of_a_difference_fail_if_all_schedulers_are_equal() {
         let failing = failing(|_, _, _| measured(50.0, 100.0));
         for part in ["bimodal", "10 MiB/s ahead", "58 s", "grows linearly", "better without anticipation"] {
             assert!(failing.iter().any(|c| c.contains(part)), "{part}: {failing:?}");
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn were_all_different_the_claims_of_likeness_would_fail() {
+    fn claims_of_likeness_fail_if_all_schedulers_differ() {
         let failing = failing(|_, load, who| {
             let who = TEN.iter().position(|&w| w == who).unwrap_or(0) as f64;
             measured(50.0 + 20.0 * who + f64::from(load), 600.0)

@@ -1,4 +1,4 @@
-//! [`UndelayedDisk`]: a virtual disk without delays. fio and the daemon use it; each is a process of its own.
+//! [`UndelayedDisk`]: a virtual disk without delays. fio and the daemon use it, each in its own process.
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-/// A virtual disk for the experiment alone; detached when dropped.
+/// A virtual disk of the experiment's own; detached when dropped.
 pub(super) struct UndelayedDisk {
     folder: tempfile::TempDir,
     program: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct UndelayedDisk {
 }
 
 impl UndelayedDisk {
-    /// Attaches the disk. The inner error says what this machine lacks for it.
+    /// Attaches the disk. The inner error names what this machine does not have.
     pub(super) fn attach() -> anyhow::Result<Result<Self, &'static str>> {
         if fs::File::options().write(true).open("/dev/loop-control").is_err() {
             return Ok(Err("it needs root and loop devices"));
@@ -26,7 +26,7 @@ impl UndelayedDisk {
         if Command::new("fio").arg("--version").stdout(Stdio::null()).status().is_err() {
             return Ok(Err("it needs fio"));
         }
-        // In memory, where there is such a place.
+        // In memory, if possible.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }?;
         let mut disk = Self { folder, program: env::current_exe()?, device: String::new() };
@@ -62,7 +62,7 @@ impl UndelayedDisk {
         reply["jobs"][0]["read"]["iops"].as_f64().context("reading fio's output")
     }
 
-    /// Starts the daemon, in a dry run, and waits until it answers.
+    /// Starts the daemon in a dry run and waits until it answers.
     pub(super) fn start_daemon(&self) -> anyhow::Result<RunningDaemon> {
         const PATIENCE: Duration = Duration::from_secs(30);
         let child = self
@@ -100,7 +100,7 @@ impl Drop for UndelayedDisk {
 pub(super) struct RunningDaemon(Child);
 
 impl RunningDaemon {
-    /// The most memory that was resident, KiB.
+    /// The peak of its resident memory, KiB.
     pub(super) fn peak_kib(&self) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM in /proc")?;

@@ -16,26 +16,26 @@ const KIB: u64 = 1024;
 /// One of the benchmarks. Each process reads a file, or a tree, of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Benchmark {
-    /// A file from its beginning, 64 kB at a time.
+    /// A file is read from its beginning, 64 kB at a time.
     Ior,
-    /// Every file of a tree.
+    /// Every file of a tree is read.
     Lkr,
-    /// 4 kB, leaving out 512 kB.
+    /// 4 kB are read, then 512 kB are left out.
     Strided512,
-    /// A file from its end, 8 kB at a time.
+    /// A file is read from its end, 8 kB at a time.
     Tac,
-    /// 4 kB, leaving out 8 kB.
+    /// 4 kB are read, then 8 kB are left out.
     Strided8,
-    /// 4 kB anywhere in the file, which two processes read: one of the best effort class' highest priority, one of its lowest.
-    /// Not of the source's.
+    /// 4 kB are read anywhere in a file that two processes share: one has the highest priority of the best-effort
+    /// class, the other the lowest. This is not one of the source's benchmarks.
     Random,
 }
 
 /// What is read in a row of benchmarks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct BenchmarkLoad {
     pub(super) processes: u32,
-    /// Of the amounts that a benchmark reads in the whole experiment.
+    /// The share of the full amount that is read.
     pub(super) share: f64,
 }
 
@@ -43,7 +43,8 @@ impl Benchmark {
     /// In the source's order (GF 4.5.3).
     pub(super) const ALL: [Self; 5] = [Self::Ior, Self::Lkr, Self::Strided512, Self::Tac, Self::Strided8];
 
-    /// Reads a process makes of the large file in the whole experiment, each as large as told, and how far apart.
+    /// For the full amount: the number of reads that a process makes of its large file, the bytes of each, and the
+    /// distance between two.
     fn reads(self) -> (u64, u64, u64) {
         match self {
             Self::Ior => (900, 64 * KIB, 64 * KIB),
@@ -55,8 +56,8 @@ impl Benchmark {
         }
     }
 
-    /// All processes, in the file system mounted at `root`.
-    pub(super) fn run(self, root: &Path, load: &Load, signals: &Signals) -> io::Result<()> {
+    /// Runs all processes, in the file system mounted at `root`.
+    pub(super) fn run(self, root: &Path, load: &BenchmarkLoad, signals: &Signals) -> io::Result<()> {
         let of_a_file = if self == Self::Random { 2 } else { 1 };
         let work = |n: u32| self.process(&folder(root, n / of_a_file), n, load.share, signals);
         in_threads(of_a_file * load.processes, work)
@@ -72,7 +73,7 @@ impl Benchmark {
         let mut data = vec![0; bytes as usize];
         let mut random = Pcg64Mcg::seed_from_u64(u64::from(n));
         if self == Self::Random {
-            // No read-ahead around what is read.
+            // Turns the kernel's read-ahead off.
             rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random)?;
             prioritise(if n % 2 == 0 { 0 } else { 7 })?;
         }
@@ -83,7 +84,7 @@ impl Benchmark {
             let at = match self {
                 Self::Tac => size - (n + 1) * bytes,
                 Self::Random => random.random_range(0..size / bytes) * bytes,
-                // At the end it begins anew, one read further on.
+                // At the end of the file, begins again one read further on.
                 _ => {
                     let a_round = (size - bytes) / apart;
                     n % a_round * apart + n / a_round * bytes
@@ -95,7 +96,7 @@ impl Benchmark {
     }
 }
 
-/// Gives the thread that calls it `level` of the best effort class, from 0 to 7.
+/// Gives the calling thread `level` of the best-effort class, from 0 to 7.
 fn prioritise(level: u8) -> io::Result<()> {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let mut command = Command::new("ionice");
@@ -107,12 +108,12 @@ fn prioritise(level: u8) -> io::Result<()> {
     }
 }
 
-/// Where process `n` reads.
+/// The folder that process `n` reads.
 pub(super) fn folder(root: &Path, n: u32) -> PathBuf {
     root.join(format!("p{n}"))
 }
 
-/// The large file of a process, and its tree.
+/// The names of a process' large file and of its tree.
 pub(super) const LARGE: &str = "large";
 pub(super) const TREE: &str = "tree";
 

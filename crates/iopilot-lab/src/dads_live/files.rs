@@ -1,7 +1,7 @@
-//! [`FileSystem`]: ext4 on the virtual disk, with what the benchmarks read.
+//! [`BenchmarkFileSystem`]: ext4 on the virtual disk, with the files of the benchmarks.
 
-use super::Plan;
 use super::benchmark::{LARGE, TREE, folder};
+use super::plan::DadsLivePlan;
 use crate::mounts::{FileSystemKind, Mounted, mount, tool, write};
 use crate::virtual_disk::VirtualDisk;
 use anyhow::Context as _;
@@ -11,20 +11,20 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Of the large files, in the whole experiment.
+/// Bytes of a large file, for the full amount.
 const LARGE_BYTES: f64 = 64e6;
 /// Directories in a tree, and files in each.
 const DIRECTORIES: f64 = 36.0;
 const FILES: u32 = 10;
 
 /// A file system that is not mounted.
-pub(super) struct FileSystem {
+pub(super) struct BenchmarkFileSystem {
     mount_point: PathBuf,
 }
 
-impl FileSystem {
-    /// Makes it, and all files. What is in them does not matter.
-    pub(super) fn make(disk: &VirtualDisk, plan: &Plan, seed: u64) -> anyhow::Result<Self> {
+impl BenchmarkFileSystem {
+    /// Makes the file system and all files. Their contents do not matter.
+    pub(super) fn make(disk: &VirtualDisk, plan: &DadsLivePlan, seed: u64) -> anyhow::Result<Self> {
         let mount_point = disk.folder().join("mnt");
         fs::create_dir(&mount_point).context("making a mount point")?;
         FileSystemKind::Ext4.make(disk.device())?;
@@ -50,12 +50,12 @@ impl FileSystem {
         Ok(files)
     }
 
-    /// Mounts it.
+    /// Mounts the file system.
     pub(super) fn mount(&self, disk: &VirtualDisk) -> anyhow::Result<Mounted<'_>> {
         mount(disk.device(), &self.mount_point, "noatime")
     }
 
-    /// Whether it is sound.
+    /// Checks the file system for errors.
     pub(super) fn check(&self, disk: &VirtualDisk) -> anyhow::Result<()> {
         tool(Command::new("e2fsck").args(["-f", "-n"]).arg(disk.device()))
     }

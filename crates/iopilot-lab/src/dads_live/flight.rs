@@ -1,6 +1,6 @@
-//! [`Flight`]: `dads run` on the virtual disk, and its audit.
+//! [`AutopilotDaemon`]: `dads run` on the virtual disk, and its audit.
 
-use super::Plan;
+use super::plan::DadsLivePlan;
 use crate::virtual_disk::{VirtualDisk, program};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -10,17 +10,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long the daemon may take to begin.
+/// The longest time until the daemon watches the disk.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A change of scheduler that was carried out.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
+pub(super) struct SchedulerChange {
     /// Seconds from the start of the flight.
     pub(super) at_s: f64,
     pub(super) from: String,
     pub(super) to: String,
-    /// The gain that the simulation predicted, in percent, where it gives a number.
+    /// The predicted gain in percent, if the simulation gave a number.
     pub(super) promised: Option<f64>,
     /// The gain that was measured afterwards, in percent.
     pub(super) measured: Option<f64>,
@@ -28,14 +28,14 @@ pub(super) struct Change {
 }
 
 /// A running daemon; killed when dropped.
-pub(super) struct Flight {
+pub(super) struct AutopilotDaemon {
     child: Child,
     audit: PathBuf,
 }
 
-impl Flight {
-    /// Starts it, and waits until it watches.
-    pub(super) fn start(plan: &Plan, disk: &VirtualDisk) -> anyhow::Result<Self> {
+impl AutopilotDaemon {
+    /// Starts the daemon and waits until it watches the disk.
+    pub(super) fn start(plan: &DadsLivePlan, disk: &VirtualDisk) -> anyhow::Result<Self> {
         let mut command = program()?;
         command.args(["dads", "run"]).arg(disk.device()).args(["--disk", plan.disk]);
         command
@@ -48,7 +48,7 @@ impl Flight {
         Self::begin(command, disk)
     }
 
-    /// Starts one with the defaults: it is given no model of the disk, and has learned nothing yet.
+    /// Starts the daemon with its defaults: without a model of the disk, and with nothing learned.
     pub(super) fn without_a_model(disk: &VirtualDisk) -> anyhow::Result<Self> {
         let learned = disk.folder().join("learned.toml");
         let _ = fs::remove_file(&learned);
@@ -74,8 +74,8 @@ impl Flight {
         Ok(flight)
     }
 
-    /// Ends it with a signal. Returns its changes and its audit.
-    pub(super) fn end(mut self) -> anyhow::Result<(Vec<Change>, String)> {
+    /// Ends the daemon with a signal. Returns its changes and its audit.
+    pub(super) fn end(mut self) -> anyhow::Result<(Vec<SchedulerChange>, String)> {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().context("ending dads run")?;
         let status = self.child.wait().context("waiting for dads run")?;
@@ -85,7 +85,7 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
+impl Drop for AutopilotDaemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -93,8 +93,8 @@ impl Drop for Flight {
 }
 
 /// The changes in an audit. The check after a change says how much the change gained.
-fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
-    let mut changes: Vec<Change> = Vec::new();
+fn changes(audit: &str) -> anyhow::Result<Vec<SchedulerChange>> {
+    let mut changes: Vec<SchedulerChange> = Vec::new();
     let mut began = None;
     for line in audit.lines() {
         let event: Value = serde_json::from_str(line).with_context(|| format!("reading `{line}`"))?;
@@ -104,12 +104,12 @@ fn changes(audit: &str) -> anyhow::Result<Vec<Change>> {
             continue;
         }
         if let (Some(last), Some(gain)) = (changes.last_mut(), event["measured_gain_percent"].as_f64()) {
-            // The scheduler may have needed more than one check to find its way.
+            // The new scheduler may need more than one check to settle.
             last.measured = Some(gain);
         }
         let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
         if event["carried_out"] == true {
-            changes.push(Change {
+            changes.push(SchedulerChange {
                 at_s: time - began,
                 from: text("scheduler"),
                 to: text("decision"),
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_told_with_what_it_promised_and_what_came_of_it() {
+    fn a_change_has_its_promised_and_its_measured_gain() {
         let audit = r#"{"time_s":100.0,"event":"start"}
 {"time_s":102.0,"event":"check","scheduler":"none","decision":"bfq","gain":0.5,"carried_out":true,"why":"better"}
 {"time_s":104.0,"event":"check","scheduler":"bfq","decision":"bfq","carried_out":false,"measured_gain_percent":41.0}

@@ -1,16 +1,17 @@
 //! Tables, claims and the timeline.
 
+use super::Row;
 use super::benchmark::Benchmark;
-use super::{Plan, Row};
+use super::plan::DadsLivePlan;
 use crate::outcome::Cell;
 use crate::{Claim, Outcome, ResultTable};
 
 /// By how much the autopilot may be slower than the best scheduler, in percent.
 const NEAR: f64 = 5.0;
-/// Two runs of a benchmark under one scheduler differ by so much, in percent.
+/// The difference between two runs of a benchmark under one scheduler, in percent.
 const ALIKE: f64 = 5.0;
 
-pub(super) fn outcome(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Outcome {
+pub(super) fn outcome(plan: &DadsLivePlan, rows: &[Row], mixed: &[Row]) -> Outcome {
     let (_, flown) = sorted(rows);
     let (_, flown_mixed) = sorted(mixed);
     let notes = vec![
@@ -42,7 +43,7 @@ pub(super) fn outcome(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Outcome {
     }
 }
 
-/// Those under one scheduler, and those with the autopilot.
+/// The rows under one scheduler, and the rows with the autopilot.
 fn sorted(rows: &[Row]) -> (Vec<&Row>, Vec<&Row>) {
     rows.iter().partition(|row| row.changes.is_none())
 }
@@ -96,22 +97,23 @@ fn audit(flown: &[&Row]) -> String {
     flown.iter().flat_map(|row| row.audit.lines().map(|text| line(row, text))).collect()
 }
 
-fn claims(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
+fn claims(plan: &DadsLivePlan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
     let (fixed, flown) = sorted(rows);
     let best = least(&fixed);
     let off: Vec<f64> = flown.iter().map(|row| 100.0 * (row.total_s() / best - 1.0)).collect();
     let gains: Vec<String> =
         flown.iter().zip(&off).map(|(row, off)| format!("{:+.1} % from {}", off, row.scheduler)).collect();
-    let seen = "the table `changes` tells what it did, and the timeline when";
+    let seen = "the table `changes` lists what the autopilot did, and the timeline shows when";
     let near = Claim::new(
         "goal",
-        "the whole row takes no longer than under the best single scheduler, from whichever the flight starts",
+        "the whole row takes no longer than under the best single scheduler, whichever scheduler the flight starts \
+         from",
         format!("{NEAR} % at most"),
         gains.join(", "),
         off.iter().all(|&off| off <= NEAR),
         seen,
     );
-    // Slower than under every scheduler alone, on one benchmark; by how much.
+    // How much slower than under every single scheduler the autopilot's worst benchmark is, in percent.
     let slower = |row: &Row| -> f64 {
         let by = |b: usize| {
             let slowest = fixed.iter().map(|alone| alone.times[b]).max().unwrap_or_default();
@@ -124,9 +126,9 @@ fn claims(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
     let most = worst.iter().copied().fold(f64::MIN, f64::max);
     let never = Claim::new(
         "GF 4.6",
-        "it is never the worst on any benchmark",
-        format!("slower than the slowest scheduler alone, by more than the {ALIKE} % that two runs differ by: never"),
-        format!("{count} of {} flights are, on one at least; at most {most:+.1} %", flown.len()),
+        "the autopilot is never the slowest on a benchmark",
+        format!("never more than {ALIKE} % slower (two runs differ by that) than the slowest scheduler alone"),
+        format!("{count} of {} flights are slower on at least one; at most {most:+.1} %", flown.len()),
         count == 0,
         seen,
     );
@@ -138,16 +140,16 @@ fn claims(plan: &Plan, rows: &[Row], mixed: &[Row]) -> Vec<Claim> {
     let all: Vec<String> = flown.iter().map(|row| format!("{:.1} s from {}", row.total_s(), row.scheduler)).collect();
     let beats = Claim::new(
         "goal",
-        "on a mixed row it beats every single scheduler",
-        format!("less than {best:.1} s; the best of each benchmark together would be {ideal:.1} s"),
+        "on a mixed row the autopilot beats every single scheduler",
+        format!("less than {best:.1} s; the best times of all benchmarks add up to {ideal:.1} s"),
         all.join(", "),
         ours < best,
-        "the table `mixed-changes` tells what it did",
+        "the table `mixed-changes` lists what the autopilot did",
     );
     vec![near, never, beats]
 }
 
-/// The shortest, in seconds.
+/// The shortest time of a row, in seconds.
 fn least(rows: &[&Row]) -> f64 {
     rows.iter().map(|row| row.total_s()).fold(f64::MAX, f64::min)
 }

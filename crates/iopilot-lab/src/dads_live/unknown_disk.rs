@@ -1,7 +1,7 @@
-//! The autopilot with its defaults: it is given no model of the disk, and finds `none` under a load that saturates the
-//! disk, or a load that changes.
+//! The autopilot with its defaults, without a model of the disk: from `none` under a load that saturates the disk, and
+//! from each scheduler under a load that changes.
 
-use super::flight::{Change, Flight};
+use super::flight::{AutopilotDaemon, SchedulerChange};
 use crate::outcome::Cell;
 use crate::virtual_disk::VirtualDisk;
 use crate::{Claim, Experiment, Outcome, ResultTable, Setup};
@@ -19,11 +19,11 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// The kernel's schedulers, as they are.
+/// The kernel's schedulers with default tunables.
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
-/// By how much a flight over a changing load may be slower than the best scheduler alone, in percent.
+/// How much slower than the best single scheduler a flight over a changing load may be, in percent.
 const NEAR: f64 = 5.0;
-/// Within this time of a saturating load the scheduler is to be the best.
+/// The autopilot must have changed to the best scheduler this soon after a saturating load begins.
 const SOON: Duration = Duration::from_secs(30);
 
 /// How much is measured.
@@ -34,11 +34,11 @@ struct Extent {
     depth: u32,
     /// How long random reads run under each scheduler alone, and at the end of a flight.
     measured: Duration,
-    /// How long they run before that in a flight.
+    /// How long random reads run in a flight before the measurement.
     before: Duration,
-    /// Of the changing load's amounts.
+    /// The share of the changing load's full amounts.
     share: f64,
-    /// Where the flights over it start.
+    /// The schedulers that flights over the changing load start from.
     from: &'static [&'static str],
 }
 
@@ -65,13 +65,13 @@ impl Extent {
 struct Measured {
     /// Random reads a second under each scheduler alone.
     alone: Vec<f64>,
-    /// The same at the end of a flight from `none`, and what it changed.
+    /// The same at the end of a flight from `none`, and the changes of that flight.
     flown: f64,
-    changes: Vec<Change>,
+    changes: Vec<SchedulerChange>,
     /// Seconds that the changing load took under each scheduler alone, and in a flight from each start.
     load_alone: Vec<f64>,
     load_flown: Vec<(&'static str, f64, usize)>,
-    /// What each flight saw at each check.
+    /// The audits of all flights.
     audit: String,
 }
 
@@ -83,7 +83,7 @@ fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     let disk = VirtualDisk::attach(extent.disk, extent.size, extent.depth)?;
     let measured = measure(&disk, &extent, &signals)?;
     let note =
-        format!("On {} with {} requests in the disk; the autopilot knows no model of it.", extent.disk, extent.depth);
+        format!("On {} with {} requests in the disk; the autopilot has no model of it.", extent.disk, extent.depth);
     let (tables, claims) = (measured.tables(), measured.claims());
     let files = vec![("dads-live-no-model-audit.jsonl".to_owned(), measured.audit)];
     Ok(Outcome { tables, claims, notes: vec![note], files })
@@ -104,7 +104,7 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
         alone.push(random_reads(disk, extent.measured)?);
     }
     set("none")?;
-    let flight = Flight::without_a_model(disk)?;
+    let flight = AutopilotDaemon::without_a_model(disk)?;
     random_reads(disk, extent.before)?;
     let flown = random_reads(disk, extent.measured)?;
     let (changes, mut audit) = flight.end()?;
@@ -116,7 +116,7 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
     }
     for &scheduler in extent.from {
         set(scheduler)?;
-        let flight = Flight::without_a_model(disk)?;
+        let flight = AutopilotDaemon::without_a_model(disk)?;
         let seconds = load(disk, &jobs)?;
         let (changes, more) = flight.end()?;
         audit += &more;
@@ -125,7 +125,7 @@ fn measure(disk: &VirtualDisk, extent: &Extent, signals: &Signals) -> anyhow::Re
     Ok(Measured { alone, flown, changes, load_alone, load_flown, audit })
 }
 
-/// Random reads a second, with 64 in flight.
+/// Random reads per second, with 64 in flight.
 fn random_reads(disk: &VirtualDisk, time: Duration) -> anyhow::Result<f64> {
     let mut command = Command::new("fio");
     command.args(["--name=r", "--rw=randread", "--bs=4k", "--ioengine=libaio", "--iodepth=64", "--direct=1"]);
@@ -136,9 +136,10 @@ fn random_reads(disk: &VirtualDisk, time: Duration) -> anyhow::Result<f64> {
     reply["jobs"][0]["read"]["iops"].as_f64().context("reading fio's output")
 }
 
-/// Streams, random reads, both together, small pieces, and random readers; one after the other, on a disk of `bytes`.
+/// A fio job file for a disk of `bytes`: streams, random reads, both together, small pieces, and random readers, one
+/// after the other.
 fn jobs(share: f64, bytes: u64) -> String {
-    // Eight places, at equal distances.
+    // Eight regions at equal distances.
     let apart = (bytes / 8) >> 20;
     let (half, twice) = (apart / 2, 2 * apart);
     let kib = |all: f64| (all * share).ceil().max(1.0) * 64.0;
@@ -160,7 +161,7 @@ fn jobs(share: f64, bytes: u64) -> String {
     )
 }
 
-/// How many seconds `jobs` take.
+/// Runs `jobs`, and returns the seconds they took.
 fn load(disk: &VirtualDisk, jobs: &str) -> anyhow::Result<f64> {
     let path = disk.folder().join("changing.fio");
     fs::write(&path, jobs).context("writing fio's jobs")?;
@@ -202,11 +203,12 @@ impl Measured {
         let soon = self.changes.first().is_some_and(|c| c.at_s <= SOON.as_secs_f64());
         let saturated = Claim::new(
             "goal",
-            "from none, under a load that saturates the disk, it has soon changed to the best, without a model",
+            "from none, under a load that saturates the disk, the autopilot soon changes to the best scheduler, \
+             without a model",
             format!("within {} s; then within {NEAR} % of the {best:.0} reads a second of the best", SOON.as_secs()),
             format!("{first}; then {:.0} reads a second", self.flown),
             soon && self.flown >= (1.0 - NEAR / 100.0) * best,
-            "the table `saturated` tells what there is to gain",
+            "the table `saturated` shows what there is to gain",
         );
         let best = self.load_alone.iter().copied().fold(f64::MAX, f64::min);
         let off: Vec<f64> = self.load_flown.iter().map(|(_, seconds, _)| 100.0 * (seconds / best - 1.0)).collect();
@@ -217,7 +219,7 @@ impl Measured {
             format!("{NEAR} % at most"),
             each.collect::<Vec<_>>().join(", "),
             off.iter().all(|&off| off <= NEAR),
-            "the table `changing` tells how long each run took",
+            "the table `changing` shows how long each run took",
         );
         vec![saturated, changing]
     }

@@ -1,11 +1,11 @@
-//! `ganger-criticality`: who waits goes first.
+//! `ganger-criticality`: requests that a process waits for go first.
 
 use super::tables::{CRITICALITY, SCHEDULERS};
 use super::{Bench, Figures, Outcome, ResultTable, Runs, Setup, change};
 use crate::Claim;
-use crate::figure::{self, Line, Panel};
+use crate::figure::{self, FigureLine, Panel};
 
-/// A noncritical request goes to the front after so long (7.4).
+/// With aging, a noncritical request goes to the front after 15 s (7.4).
 const AGED: &str = "prio(clook):aging_ms=15000";
 /// A cache smaller than what copytree writes.
 const STARVED: &str = "[cache]\nmib = 2\n";
@@ -39,7 +39,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
     );
     let mut gains = ResultTable::new(
         "gains",
-        "Elapsed time with criticality beside without it, percent",
+        "Elapsed time with criticality compared with that without, percent",
         &[
             "workload",
             "clook",
@@ -101,7 +101,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         let goal = format!("{theirs:+.1} %, within half of it or 3 points");
         claims.push(Claim::new(
             &source,
-            format!("{name}: elapsed time under C-LOOK with criticality beside without it"),
+            format!("{name}: elapsed time under C-LOOK with criticality compared with that without"),
             goal,
             format!("{found:+.1} %, the mean response times {times:.1}"),
             near,
@@ -128,8 +128,8 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         panels.push(Panel {
             title: format!("{name}: C-LOOK, with criticality; FCFS, with criticality"),
             lines: vec![
-                Line { name: "elapsed s".to_owned(), points: points(|f| f.elapsed_s) },
-                Line { name: "false idle s".to_owned(), points: points(|f| f.false_idle_s) },
+                FigureLine { name: "elapsed s".to_owned(), points: points(|f| f.elapsed_s) },
+                FigureLine { name: "false idle s".to_owned(), points: points(|f| f.false_idle_s) },
             ],
         });
     }
@@ -144,7 +144,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
         "copytree with 2 MiB of cache is slower",
         format!("{slower:+.1} %"),
         slower > 0.0,
-        "a process that needs room writes a page itself, which is time-critical",
+        "a process that needs a free page writes one itself, which is time-critical",
     ));
     let title = "Tasks with and without criticality";
     Ok(Outcome {

@@ -1,14 +1,14 @@
-//! `ganger-feedback`: what the three models of a workload say when the storage changes.
+//! `ganger-feedback`: the predictions of three models of a workload when the storage changes.
 
 use super::{Bench, CACHED, Figures, MACHINE, Outcome, ResultTable, Setup, TASKS, change};
 use crate::Claim;
-use crate::figure::{self, Line, Panel};
+use crate::figure::{self, FigureLine, Panel};
 use anyhow::Context;
 use iopilot_compare::traced;
 use iopilot_workload::Workload;
 use rayon::prelude::*;
 
-/// The mean response in milliseconds that the models give.
+/// The mean response times in milliseconds that the models predict.
 #[derive(Clone, Copy, Debug, Default)]
 struct Models {
     open: f64,
@@ -28,7 +28,7 @@ impl Models {
 /// A storage subsystem: a machine and a scheduler.
 type Storage<'a> = (&'a Bench, &'a str);
 
-/// What the models say of `to`, where the trace is taken on `from`; and what they say of `from` itself.
+/// The models' predictions for `to` from a trace taken on `from`; and those for `from` itself.
 fn models(name: &str, from: Storage<'_>, to: Storage<'_>, speed: f64) -> anyhow::Result<[Models; 2]> {
     let workload = from.0.workload(name)?;
     let mut base = from.0.run(&workload, from.1, true)?;
@@ -126,7 +126,7 @@ fn speed(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Res
         let error = change(after.open, after.system);
         table.row(vec![name.into(), speed.into(), after.open.into(), after.system.into(), error.into()]);
         if panels.last().is_none_or(|panel| panel.title != name) {
-            let line = |name: &str| Line { name: name.to_owned(), points: Vec::new() };
+            let line = |name: &str| FigureLine { name: name.to_owned(), points: Vec::new() };
             panels.push(Panel { title: name.to_owned(), lines: vec![line("open, ms"), line("system, ms")] });
         }
         if let Some(panel) = panels.last_mut() {
@@ -155,7 +155,7 @@ fn speed(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Res
     Ok(())
 }
 
-/// Requests for the same blocks become one (Figures 6.6 and 6.7).
+/// Requests for the same blocks become one request (Figures 6.6 and 6.7).
 fn collapsing(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow::Result<()> {
     let fast = Bench::of(&MACHINE.replace("preset = ", "speed = 2.0\npreset = "), setup)?;
     let (from, to) = ("ioqueue:policy=3", "ioqueue:policy=3:overlap=1");
@@ -178,7 +178,7 @@ fn collapsing(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow
         table.row(vec![name.into(), speed.into(), theirs.into(), open.into(), system.into()]);
         outcome.claims.push(Claim::new(
             if name == "removetree" { "Figure 6.6" } else { "Figure 6.7" },
-            format!("{name}, CPU {speed} times as fast: collapsing does nothing, whatever the open model says"),
+            format!("{name}, CPU {speed} times as fast: collapsing has no effect, contrary to the open model"),
             "system within 1 %",
             format!("system {system:+.1} %, open {open:+.1} % (theirs {theirs:+.0} %)"),
             system.abs() <= 1.0,
@@ -189,7 +189,7 @@ fn collapsing(setup: &Setup<'_>, bench: &Bench, outcome: &mut Outcome) -> anyhow
     Ok(())
 }
 
-/// A controller writes its cache out when nothing is under way (Figure 6.8).
+/// A controller writes its cache out when no request is in flight (Figure 6.8).
 fn flushing(setup: &Setup<'_>, outcome: &mut Outcome) -> anyhow::Result<()> {
     let idle = Bench::of(CACHED, setup)?;
     let demand = Bench::of(&CACHED.replace("flush_idle_ms = 500\n", ""), setup)?;
@@ -209,7 +209,7 @@ fn flushing(setup: &Setup<'_>, outcome: &mut Outcome) -> anyhow::Result<()> {
         table.row(vec![(*users as u64).into(), population.into(), open.into(), closed.into(), system.into()]);
         outcome.claims.push(Claim::new(
             "Figure 6.8",
-            format!("{users} programmers: flushing in idle times helps much, and the closed model does not see it"),
+            format!("{users} programmers: flushing in idle times helps much, and the closed model misses that"),
             "system 45 to 97 % less, closed within 1 %",
             format!("system {system:+.0} %, closed {closed:+.1} %"),
             (-97.5..=-45.0).contains(&system) && closed.abs() <= 1.0,

@@ -1,4 +1,5 @@
-//! The error of a task's elapsed time in four steps: each puts a module of ours in the place of what was measured in 1995.
+//! The error of a task's elapsed time in four steps. Each step replaces what was measured in 1995 with a module of
+//! ours.
 
 use super::tables::{BUFFER_HITS, MEASURED};
 use super::{Bench, Figures, ResultTable, Runs, TASKS, change};
@@ -11,13 +12,13 @@ use rayon::prelude::*;
 
 const STEPS: [&str; 4] = ["CPU", "page cache", "layout and queue", "disk"];
 
-/// Each access takes the mean of those measured, one at a time. The disk's buffer serves as large a share of the reads, evenly
-/// spread: it decides how often a read interrupts.
+/// A device whose accesses all take the mean of the measured ones, one at a time. The disk's buffer serves as large a
+/// share of the reads, evenly spread, because hits and misses interrupt differently.
 #[derive(Clone, Debug)]
 struct MeanAccess {
     capacity: u64,
     access: Nanos,
-    /// Of so many reads, so many are hits.
+    /// `hits` of this many reads are hits.
     reads: u64,
     hits: u64,
     /// Reads so far.
@@ -53,7 +54,7 @@ impl Device for MeanAccess {
     }
 }
 
-/// A task above a disk each of whose accesses takes so long.
+/// Runs a task on a disk whose accesses all take `access_ms`.
 fn above_mean_access(bench: &Bench, name: &str, access_ms: f64) -> anyhow::Result<RunReport> {
     let (_, reads, hits) = BUFFER_HITS.into_iter().find(|(task, ..)| *task == name).context("each task")?;
     let capacity = bench.machine.capacity();
@@ -69,7 +70,7 @@ fn above_mean_access(bench: &Bench, name: &str, access_ms: f64) -> anyhow::Resul
 fn steps(bench: &Bench, runs: &Runs, name: &str, measured: &[f64; 8]) -> anyhow::Result<[f64; 4]> {
     let &[_, _, _, _, waits, wait_ms, access_ms, _] = measured;
     let ours = Figures::of(runs.of(name, "clook")?)?;
-    // What it computes, and what interrupts that.
+    // The time that the task computes or is interrupted.
     let awake_s = ours.elapsed_s - ours.io_wait_s;
     let of_waits = |count: f64| awake_s + count * wait_ms / 1e3;
     let queue = Figures::of(&above_mean_access(bench, name, access_ms)?)?;
@@ -80,9 +81,9 @@ fn steps(bench: &Bench, runs: &Runs, name: &str, measured: &[f64; 8]) -> anyhow:
 pub(super) fn table(bench: &Bench, runs: &Runs) -> anyhow::Result<ResultTable> {
     let mut table = ResultTable::new(
         "steps",
-        "Tables 5.4 to 5.7 under C-LOOK: the error of elapsed time, with one module of ours after the other: its CPU with the \
-         waits of 1995; the number of waits of its page cache, each as long as then; its layout and queue, each access as long \
-         as then; its disk",
+        "Tables 5.4 to 5.7 under C-LOOK: the error of elapsed time, as modules of ours replace measurements one by \
+         one: the CPU with the waits of 1995; the number of waits of the page cache, each as long as in 1995; layout \
+         and queue, each access as long as then; its disk",
         &["task", "with_our", "elapsed_s", "measured_s", "error_percent", "change_points"],
     );
     let each = MEASURED.par_iter().map(|(name, measured)| steps(bench, runs, name, measured));

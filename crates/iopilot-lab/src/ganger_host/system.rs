@@ -1,4 +1,4 @@
-//! `ganger-system`: what the machine of 1995 does under the tasks of 1995.
+//! `ganger-system`: the machine of 1995 under the tasks of 1995.
 
 use super::tables::{CLASSES, IMPROVED, LIMITS, MEASURED, SYNRGEN};
 use super::{Bench, Figures, Outcome, ResultTable, Runs, Setup, TASKS, change};
@@ -7,9 +7,9 @@ use anyhow::Context;
 use iopilot_block::{Criticality, HostReport, Op};
 use iopilot_sim::RunReport;
 
-/// The script sleeps twice for so long behind a task (5.2): clock interrupts are counted in that time, too.
+/// The script sleeps twice for this long after a task (5.2). Clock interrupts are counted in that time, too.
 const SLEEPS_S: f64 = 2.0 * 65.0;
-/// What HOST costs were fitted on may be off by so much, and the rest by that, in percent.
+/// The tolerated error in percent: small for the tasks that the HOST costs were fitted on, larger for the others.
 const FITTED: [(&str, f64); 4] = [("compress", 5.0), ("uncompress", 15.0), ("copytree", 5.0), ("removetree", 15.0)];
 const METRICS: [&str; 8] = [
     "elapsed_s",
@@ -100,7 +100,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             "within 2 %",
             format!("{interrupts:+.1} %"),
             interrupts.abs() <= 2.0,
-            "they follow elapsed time, hits and requests, which differ",
+            "interrupts follow elapsed time, hits and requests, which differ",
         ));
         let (new, old) = (Figures::of(new)?, Figures::of(old)?);
         let gains = [
@@ -154,7 +154,7 @@ pub(super) fn run(setup: &Setup<'_>) -> anyhow::Result<Outcome> {
             "each share within 5 percentage points",
             format!("{worst:.1} at most"),
             worst <= 5.0,
-            "what its processes do is rebuilt from this table and others",
+            "the behaviour of its processes is rebuilt from this table and others",
         ));
         if let Some((_, mean, longest)) = LIMITS.iter().find(|(limited, ..)| limited == name) {
             let ours = &host.limits;

@@ -1,7 +1,7 @@
-//! What the thesis' tables say.
+//! The thesis' tables.
 
-/// A table of 5.4 to 5.7, as measured: elapsed seconds, CPU utilization in percent, interrupts, requests, waits, and the mean
-/// times of a wait, an access and a response in milliseconds.
+/// A table of 5.4 to 5.7, as measured: elapsed seconds, CPU utilization in percent, interrupts, requests, waits, and
+/// the mean times of a wait, an access and a response in milliseconds.
 pub(super) const MEASURED: [(&str, [f64; 8]); 4] = [
     ("compress", [198.0, 81.3, 61225.0, 10844.0, 370.0, 69.2, 6.43, 53.3]),
     ("uncompress", [144.0, 62.4, 79513.0, 10983.0, 166.0, 284.0, 8.32, 1076.0]),
@@ -9,11 +9,13 @@ pub(super) const MEASURED: [(&str, [f64; 8]); 4] = [
     ("removetree", [18.2, 15.1, 21756.0, 1176.0, 1103.0, 13.5, 13.9, 15.6]),
 ];
 
-/// The reads of each task, and how many of them the disk's buffer served (Tables 7.2 to 7.5; of `removetree` none is known to).
+/// The reads of each task, and how many of them the disk's buffer served (Tables 7.2 to 7.5). None is known for
+/// `removetree`.
 pub(super) const BUFFER_HITS: [(&str, u64, u64); 4] =
     [("compress", 7645, 6886), ("uncompress", 2856, 2460), ("copytree", 3949, 144), ("removetree", 19, 0)];
 
-/// Tables 5.8 to 5.11, as measured: by how many percent C-LOOK is better than FCFS in elapsed time, response and access time.
+/// Tables 5.8 to 5.11, as measured: by how many percent C-LOOK is better than FCFS in elapsed time, response and access
+/// time.
 pub(super) const IMPROVED: [[f64; 3]; 4] = [[3.0, 9.2, 4.2], [10.4, 65.2, 17.8], [6.1, 38.2, 6.8], [-0.2, 0.3, 0.1]];
 
 /// Table 7.2, percent of all requests: reads time-critical and time-limited; writes time-critical, time-limited and
@@ -40,28 +42,28 @@ pub(super) const LIMITS: [(&str, f64, f64); 6] = [
     ("synrgen:users=4", 52.6, 5960.0),
 ];
 
-/// Table 5.2: elapsed seconds of a task, and how long of it the task sleeps.
+/// Table 5.2: the elapsed seconds of a task, and the seconds that the task sleeps.
 pub(super) const SYNRGEN: [(u32, f64, f64); 5] =
     [(1, 2.37, 2.02), (2, 3.02, 2.60), (4, 3.19, 2.74), (8, 3.25, 2.71), (16, 3.26, 2.55)];
 
 /// A column of Tables 7.3 to 7.8.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(super) struct PublishedColumn {
     pub(super) elapsed_s: f64,
     pub(super) false_idle_s: f64,
     pub(super) io_wait_s: f64,
     pub(super) service_ms: f64,
 }
 
-const fn column(elapsed_s: f64, false_idle_s: f64, io_wait_s: f64, service_ms: f64) -> Column {
-    Column { elapsed_s, false_idle_s, io_wait_s, service_ms }
+const fn column(elapsed_s: f64, false_idle_s: f64, io_wait_s: f64, service_ms: f64) -> PublishedColumn {
+    PublishedColumn { elapsed_s, false_idle_s, io_wait_s, service_ms }
 }
 
 /// The schedulers of those tables.
 pub(super) const SCHEDULERS: [&str; 4] = ["clook", "prio(clook)", "fcfs", "prio(fcfs)"];
 
 /// Tables 7.3 to 7.8, with the schedulers above.
-pub(super) const CRITICALITY: [(&str, &str, [Column; 4]); 6] = [
+pub(super) const CRITICALITY: [(&str, &str, [PublishedColumn; 4]); 6] = [
     (
         "compress",
         "7.3",

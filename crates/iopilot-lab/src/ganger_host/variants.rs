@@ -1,9 +1,9 @@
-//! What the thesis does not tell, and was decided here: how much depends on each decision.
+//! Decisions that were made here because the thesis does not say: how much depends on each of them.
 
 use super::{Bench, Figures, ResultTable, Runs, Setup, TASKS, change};
 use rayon::prelude::*;
 
-/// Decisions that could have been others: what is different, and the machine's description of it.
+/// Alternative decisions: the difference in words, and in the machine's description.
 const VARIANTS: [(&str, &str); 5] = [
     ("the syncer sweeps a thirtieth", "[cache]\nsyncer_share = 0.033333\n"),
     ("cylinder groups of 16 MiB", "[filesystem]\ngroup_mib = 16\n"),
@@ -12,9 +12,9 @@ const VARIANTS: [(&str, &str); 5] = [
     ("an idle loop of its own", "idle_loop = \"process\"\n"),
 ];
 
-/// The tasks under C-LOOK with each decision taken otherwise, beside `usual`, which has them as they are.
+/// The tasks under C-LOOK with each alternative, beside `usual`, which has the decisions as made.
 pub(super) fn table(usual: &Runs, setup: &Setup<'_>) -> anyhow::Result<ResultTable> {
-    let title = "What was decided and not known, decided otherwise, under C-LOOK: what becomes of the tasks";
+    let title = "Decisions that the thesis does not fix, made differently, under C-LOOK: the effect on the tasks";
     let columns = ["variant", "task", "elapsed_s", "change_percent", "io_waits", "io_wait_ms", "response_ms"];
     let mut table = ResultTable::new("variants", title, &columns);
     let each = VARIANTS.par_iter().map(|(_, more)| {

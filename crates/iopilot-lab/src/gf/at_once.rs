@@ -5,21 +5,21 @@ use super::source::{BenchmarkSequence, FIRST};
 use iopilot_block::{Nanos, ProcessId};
 use iopilot_workload::{Source, SourceHandle, Step};
 
-/// Process ids that each benchmark has for itself.
+/// The size of each benchmark's own range of process ids.
 const IDS: u32 = 1 << 28;
 
-/// All benchmarks at the same time (GF 3.4.2), each by a number of processes on files of their own. One that is done begins
-/// again, with new processes, until each was done once. Then no more requests are issued. `find` starts a process for each
-/// file of a tree ([`BenchmarkSequence::forking`]), and the files were written at the same time
-/// ([`BenchmarkSequence::interleaved`]).
+/// All benchmarks at the same time (GF 3.4.2), each with several processes on files of their own. A benchmark that has
+/// finished begins again with new processes, until each has finished once. Then no more requests are issued. `find`
+/// starts a process for each file of a tree ([`BenchmarkSequence::forking`]), and the files were written at the same
+/// time ([`BenchmarkSequence::interleaved`]).
 #[derive(Clone, Debug)]
-pub struct BenchmarksAtOnce {
+pub(crate) struct BenchmarksAtOnce {
     processes: u32,
     capacity: u64,
     seed: u64,
     share: f64,
     runs: Vec<Run>,
-    /// When the last was done for the first time.
+    /// When the last benchmark finished for the first time.
     over: Option<Nanos>,
 }
 
@@ -31,8 +31,9 @@ struct Run {
 }
 
 impl BenchmarksAtOnce {
-    /// All five benchmarks, each by as many `processes`, which read a `share` of their files on a disk of `capacity` sectors.
-    pub fn new(processes: u32, share: f64, capacity: u64, seed: u64) -> Self {
+    /// All five benchmarks, each with as many `processes`, which read a `share` of their files on a disk of `capacity`
+    /// sectors.
+    pub(crate) fn new(processes: u32, share: f64, capacity: u64, seed: u64) -> Self {
         let mut all = Self { processes, capacity, seed, share, runs: Vec::new(), over: None };
         for (i, benchmark) in GfBenchmark::ALL.into_iter().enumerate() {
             let sequence = all.sequence(benchmark, FIRST + i as u32 * IDS, Nanos::ZERO);
@@ -41,8 +42,8 @@ impl BenchmarksAtOnce {
         all
     }
 
-    /// How long it took until each was done once; `None` before.
-    pub fn seconds(&self) -> Option<f64> {
+    /// The time until each benchmark had finished once; `None` before.
+    pub(crate) fn seconds(&self) -> Option<f64> {
         self.over.map(Nanos::as_secs_f64)
     }
 
@@ -114,13 +115,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn what_is_done_begins_again_until_each_was_done_once() {
+    fn a_finished_benchmark_begins_again_until_each_has_finished_once() {
         let mut source = BenchmarksAtOnce::new(2, 0.01, 400 << 21, 1);
         let log = TestDevice::default().run(&mut source);
         let done: Vec<u32> = source.runs.iter().map(|run| run.times_done).collect();
         assert!(done.iter().all(|&times| times > 0) && done.iter().any(|&times| times > 1), "{done:?}");
         assert!(done.contains(&1), "the longest is run once: {done:?}");
-        // Processes are new each time, and none has another's requests.
+        // Each round has new process ids, and no id issues another process' requests.
         let exits: BTreeSet<_> = log.exits.iter().map(|exit| exit.1).collect();
         assert_eq!(exits.len(), log.exits.len());
         let last = log.requests.iter().map(|request| request.at).max().unwrap();

@@ -1,36 +1,36 @@
-//! [`Layout`]: where the blocks of a file are on the disk.
+//! [`FilePlacement`]: where the blocks of a file are on the disk.
 
-use super::pattern::{PAGE, PROCESSES, Piece};
+use super::request::{BenchmarkRequest, PAGE, PROCESSES};
 use std::collections::VecDeque;
 
 /// Blocks that an indirect block of ext3 points to: 4 MiB.
 const RUN: u64 = 1024;
 
-/// A file system.
+/// A file system's decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileSystem {
-    pub(super) layout: Layout,
-    /// Whether directories list their files in the order of their names' hashes.
+pub(super) struct GfFileSystem {
+    pub(super) layout: FilePlacement,
+    /// Whether directories list their files in the order of the hashes of their names.
     pub(super) hashed: bool,
 }
 
-impl Default for FileSystem {
+impl Default for GfFileSystem {
     fn default() -> Self {
-        Self { layout: Layout::OnePiece, hashed: true }
+        Self { layout: FilePlacement::OnePiece, hashed: true }
     }
 }
 
 /// How the files were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
-    /// Each in one piece.
+pub(super) enum FilePlacement {
+    /// Each file in one piece.
     OnePiece,
-    /// All at the same time, on ext3: the runs of all files lie between each other, each behind its indirect block.
+    /// All files at the same time, on ext3: the runs of all files alternate, and each run follows its indirect block.
     Interleaved,
 }
 
-impl Layout {
-    /// How many sectors so many files of `file` sectors take.
+impl FilePlacement {
+    /// The sectors that `files` files of `file` sectors take.
     pub(super) const fn sectors(self, files: u64, file: u64) -> u64 {
         match self {
             Self::OnePiece => files * file,
@@ -39,28 +39,28 @@ impl Layout {
     }
 }
 
-/// One file.
+/// The mapping of one file to the disk.
 #[derive(Clone, Debug)]
 pub(super) struct FileMap {
-    layout: Layout,
+    layout: FilePlacement,
     number: u64,
-    /// Its sectors.
+    /// The length of the file in sectors.
     file: u64,
-    /// The indirect blocks that the page cache has.
+    /// For each run, whether its indirect block is in the page cache.
     known: Vec<bool>,
 }
 
 impl FileMap {
-    /// File `number` of [`PROCESSES`], of `file` sectors.
-    pub(super) fn new(layout: Layout, number: u64, file: u64) -> Self {
+    /// File number `number` of [`PROCESSES`], with `file` sectors.
+    pub(super) fn new(layout: FilePlacement, number: u64, file: u64) -> Self {
         Self { layout, number, file, known: Vec::new() }
     }
 
-    /// Adds the requests that a piece of the file takes. Its place is that in a file in one piece.
-    pub(super) fn place(&mut self, piece: Piece, out: &mut VecDeque<Piece>) {
+    /// Adds the requests for a piece of the file. The piece's address is that in a file in one piece.
+    pub(super) fn place(&mut self, piece: BenchmarkRequest, out: &mut VecDeque<BenchmarkRequest>) {
         let first = self.number * self.file;
         let end = piece.lba + u64::from(piece.sectors);
-        if self.layout == Layout::OnePiece || piece.lba < first || end > first + self.file {
+        if self.layout == FilePlacement::OnePiece || piece.lba < first || end > first + self.file {
             return out.push_back(piece);
         }
         let mut next = piece;
@@ -74,13 +74,13 @@ impl FileMap {
                 self.known.resize(run + 1, false);
             }
             if !std::mem::replace(&mut self.known[run], true) {
-                out.push_back(Piece { lba: start, sectors: PAGE as u32, ahead: false, ..next });
-                // It tells where the data are.
+                out.push_back(BenchmarkRequest { lba: start, sectors: PAGE as u32, ahead: false, ..next });
+                // The data's address is only known when the indirect block has been read.
                 next.ahead = false;
             }
-            out.push_back(Piece { lba: start + PAGE + within, sectors: sectors as u32, ..next });
+            out.push_back(BenchmarkRequest { lba: start + PAGE + within, sectors: sectors as u32, ..next });
             offset += sectors;
-            // The rest is asked for at the same time.
+            // The rest is issued at the same time.
             next.ahead = true;
         }
     }
@@ -88,7 +88,7 @@ impl FileMap {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pattern::Task;
+    use super::super::request::IssuingTask;
     use super::*;
     use iopilot_block::Nanos;
 
@@ -96,14 +96,14 @@ mod tests {
 
     fn places(map: &mut FileMap, lba: u64, sectors: u32) -> Vec<(u64, u32, bool)> {
         let mut out = VecDeque::new();
-        let piece = Piece { lba, sectors, ahead: false, think: Nanos::ZERO, task: Task::Own };
+        let piece = BenchmarkRequest { lba, sectors, ahead: false, think: Nanos::ZERO, task: IssuingTask::Own };
         map.place(piece, &mut out);
         out.into_iter().map(|piece| (piece.lba, piece.sectors, piece.ahead)).collect()
     }
 
     #[test]
     fn runs_of_all_files_follow_each_other_behind_their_indirect_blocks() {
-        let mut map = FileMap::new(Layout::Interleaved, 3, FILE);
+        let mut map = FileMap::new(FilePlacement::Interleaved, 3, FILE);
         let run = 1025 * 8;
         let first = 3 * FILE;
         assert_eq!(places(&mut map, first, 16), [(3 * run, 8, false), (3 * run + 8, 16, false)]);
@@ -114,13 +114,13 @@ mod tests {
         assert_eq!(across, [(4 * run - 8, 8, false), (second, 8, false), (second + 8, 8, false)]);
         assert_eq!(places(&mut map, first + 1023 * 8, 16), [(4 * run - 8, 8, false), (second + 8, 8, true)]);
         let last = places(&mut map, first + FILE - 8, 8);
-        assert_eq!(last[1].0 + 8, Layout::Interleaved.sectors(32, FILE) - 28 * run);
+        assert_eq!(last[1].0 + 8, FilePlacement::Interleaved.sectors(32, FILE) - 28 * run);
     }
 
     #[test]
-    fn a_file_in_one_piece_is_where_it_is() {
-        let mut map = FileMap::new(Layout::OnePiece, 3, FILE);
+    fn a_file_in_one_piece_is_not_moved() {
+        let mut map = FileMap::new(FilePlacement::OnePiece, 3, FILE);
         assert_eq!(places(&mut map, 3 * FILE + 8184, 16), [(3 * FILE + 8184, 16, false)]);
-        assert_eq!(Layout::OnePiece.sectors(32, FILE), 32 * FILE);
+        assert_eq!(FilePlacement::OnePiece.sectors(32, FILE), 32 * FILE);
     }
 }

@@ -1,65 +1,40 @@
-//! [`Pattern`]: the requests of one process.
+//! [`ProcessReads`]: the requests of one process.
 
 use super::GfBenchmark;
-use super::layout::FileSystem;
+use super::layout::GfFileSystem;
+use super::request::{BenchmarkRequest, IssuingTask, PAGE, PROCESSES};
 use super::tree::TreeWalk;
 use iopilot_block::Nanos;
 
-/// Sectors in a page of 4 kB.
-pub(super) const PAGE: u64 = 8;
-/// Processes that a disk has files for.
-pub(super) const PROCESSES: u64 = 32;
 /// A file of 1 GB, in sectors.
 const FILE: u64 = 1 << 21;
 /// The largest window of read-ahead: 128 kB.
 const WINDOW: u64 = 32 * PAGE;
-/// Of a disk that is too small for such files, each has this share: a third is left for the source trees.
+/// On a disk that is too small for such files, each file has one part in 48: a third of the disk is left for the source
+/// trees.
 const SHARE: u64 = 48;
-
-/// A request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) lba: u64,
-    pub(super) sectors: u32,
-    /// Whether it is asked for while the process waits for the one before; else the process waits first.
-    pub(super) ahead: bool,
-    /// How long the process computes before it.
-    pub(super) think: Nanos,
-    pub(super) task: Task,
-}
-
-/// The process that issues a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    /// The process' own.
-    Own,
-    /// The first request of a child process that it starts and waits for.
-    Starts,
-    /// A further request of that child.
-    Started,
-}
 
 /// The requests of one process, in order.
 #[derive(Clone, Debug)]
-pub(super) enum Pattern {
-    /// 4 kB every `step` sectors; `series` more times, each a page further on.
+pub(super) enum ProcessReads {
+    /// 4 kB every `step` sectors; then `series` more times, each time a page further on.
     Strided { first: u64, next: u64, end: u64, step: u64, series: u32 },
     /// 8 kB at a time, from the end of a file.
     Backward { first: u64, next: u64 },
-    /// Windows from the beginning of a file.
+    /// Read-ahead windows, from the beginning of a file.
     Sequential { first: u64, next: u64, end: u64 },
     /// The files of a tree.
     Tree(Box<TreeWalk>),
 }
 
-impl Pattern {
-    /// Those of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, where only this `share` of each
-    /// file is there.
+impl ProcessReads {
+    /// The requests of process `number` (below [`PROCESSES`]) on a disk of `capacity` sectors, for this `share` of each
+    /// file.
     pub(super) fn new(
         benchmark: GfBenchmark,
         number: u64,
         capacity: u64,
-        files: FileSystem,
+        files: GfFileSystem,
         seed: u64,
         share: f64,
     ) -> Self {
@@ -81,19 +56,19 @@ impl Pattern {
         }
     }
 
-    /// How long each file is on a disk of `capacity` sectors.
+    /// The length of each file on a disk of `capacity` sectors.
     pub(super) fn file(capacity: u64) -> u64 {
         FILE.min(capacity / SHARE) / WINDOW * WINDOW
     }
 
     /// The next request; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<Piece> {
-        let piece = |lba, sectors: u64, ahead| Piece {
+    pub(super) fn next(&mut self) -> Option<BenchmarkRequest> {
+        let piece = |lba, sectors: u64, ahead| BenchmarkRequest {
             lba,
             sectors: sectors as u32,
             ahead,
             think: Nanos::ZERO,
-            task: Task::Own,
+            task: IssuingTask::Own,
         };
         match self {
             Self::Tree(walk) => walk.next(),
@@ -126,13 +101,13 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::Layout;
+    use super::super::layout::FilePlacement;
     use super::*;
 
     const CAPACITY: u64 = 400 << 21;
 
     fn places(benchmark: GfBenchmark, count: usize) -> Vec<(u64, u32)> {
-        let mut pattern = Pattern::new(benchmark, 1, CAPACITY, FileSystem::default(), 0, 1.0);
+        let mut pattern = ProcessReads::new(benchmark, 1, CAPACITY, GfFileSystem::default(), 0, 1.0);
         std::iter::from_fn(|| pattern.next()).take(count).map(|p| (p.lba - FILE, p.sectors)).collect()
     }
 
@@ -152,10 +127,10 @@ mod tests {
         let four = places(GfBenchmark::Strided512, usize::MAX);
         assert_eq!(four.len(), 4 * 2033);
         assert_eq!(four[2033], (8, 8), "the second series begins 4 kB further on");
-        for layout in [Layout::OnePiece, Layout::Interleaved] {
+        for layout in [FilePlacement::OnePiece, FilePlacement::Interleaved] {
             for benchmark in GfBenchmark::ALL {
-                let files = FileSystem { layout, ..FileSystem::default() };
-                let mut last = Pattern::new(benchmark, PROCESSES - 1, CAPACITY, files, 3, 1.0);
+                let files = GfFileSystem { layout, ..GfFileSystem::default() };
+                let mut last = ProcessReads::new(benchmark, PROCESSES - 1, CAPACITY, files, 3, 1.0);
                 let end = std::iter::from_fn(|| last.next()).take(50_000).map(|p| p.lba + u64::from(p.sectors)).max();
                 assert!(end.is_some_and(|end| end <= CAPACITY), "{benchmark}: {end:?}");
             }

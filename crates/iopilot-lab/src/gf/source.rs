@@ -1,49 +1,50 @@
 //! [`BenchmarkSequence`]: one benchmark after the other.
 
 use super::GfBenchmark;
-use super::layout::{FileMap, FileSystem, Layout};
-use super::pattern::{PROCESSES, Pattern, Piece, Task};
+use super::layout::{FileMap, FilePlacement, GfFileSystem};
+use super::pattern::ProcessReads;
+use super::request::{BenchmarkRequest, IssuingTask, PROCESSES};
 use iopilot_block::{Criticality, Flags, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
 
-/// Between the end of a benchmark and the beginning of the next.
+/// The time between the end of a benchmark and the beginning of the next.
 const BREAK: Nanos = Nanos::from_secs(1);
-/// The first process, where processes start others: those with the smallest ids are the kernel's own, and what they start
-/// depends on nobody ([`iopilot_trace::infer`]).
+/// The first process id, where processes start others. [`iopilot_trace::infer`] takes the smallest ids for the kernel's
+/// own, and lets their children depend on no process.
 pub(super) const FIRST: u32 = 301;
-/// Requests a process has outstanding while it waits for one that was read ahead.
+/// The most requests that a process has outstanding while it waits for a read-ahead.
 const OUTSTANDING: u32 = 2;
 
-/// All benchmarks in a row (GF 3.4.2): each is run by a number of processes on files of their own, and the next begins
-/// when the last of them is done. Each process of each benchmark is another [`ProcessId`].
+/// All benchmarks in a row (GF 3.4.2). Each is run by several processes on files of their own, and the next begins when
+/// the last process has finished. Each process of each benchmark is another [`ProcessId`].
 #[derive(Clone, Debug)]
 pub struct BenchmarkSequence {
     benchmarks: Vec<GfBenchmark>,
     processes: u32,
-    /// Requests of each process at most.
+    /// The most requests of each process.
     requests: u32,
     capacity: u64,
     seed: u64,
-    /// Of its files, what each process reads.
+    /// The share of its files that each process reads.
     share: f64,
-    files: FileSystem,
+    files: GfFileSystem,
     /// Whether each file of a tree is read by a process of its own.
     forking: bool,
     one_program: bool,
     unplugs: bool,
-    /// How many of those there have been.
+    /// The number of those processes so far.
     children: u32,
-    /// The first process of the first benchmark.
+    /// The first process id of the first benchmark.
     first: u32,
     /// The number of benchmarks that have begun.
     begun: usize,
-    /// The start and end of each benchmark that is over.
+    /// The start and end of each finished benchmark.
     times: Vec<(Nanos, Nanos)>,
-    /// When the present benchmark began.
+    /// When the current benchmark began.
     began: Nanos,
     streams: Vec<Stream>,
-    /// When the next benchmark begins; none is running.
+    /// When the next benchmark begins, if none is running.
     begins: Option<Nanos>,
 }
 
@@ -51,27 +52,27 @@ pub struct BenchmarkSequence {
 #[derive(Clone, Debug)]
 struct Stream {
     process: ProcessId,
-    pattern: Pattern,
+    pattern: ProcessReads,
     map: FileMap,
-    /// Requests of the pattern that come next.
-    placed: VecDeque<Piece>,
+    /// Requests of the pattern that are issued next.
+    placed: VecDeque<BenchmarkRequest>,
     left: u32,
-    next: Option<Piece>,
+    next: Option<BenchmarkRequest>,
     outstanding: u32,
     /// When it last resumed.
     since: Nanos,
     blocked: bool,
     done: bool,
-    /// Whether it starts processes.
+    /// Whether the process starts child processes.
     forking: bool,
-    /// Whether it reads the files of a tree itself, and starts no program for them.
+    /// Whether the process reads the files of a tree itself, and starts no program for them.
     one_program: bool,
-    /// Whether its waiting unplugs the device, and whether what it has issued last did not.
+    /// Whether the process unplugs the device when it waits; and whether its last request left the device plugged.
     unplugs: bool,
     plugged: bool,
-    /// The process that it has started and waits for.
+    /// The child process that it waits for.
     child: Option<ProcessId>,
-    /// Whether that process has issued nothing yet.
+    /// Whether the child has issued nothing yet.
     fresh: bool,
 }
 
@@ -87,16 +88,16 @@ impl Stream {
         (self.left, self.next) = (left, self.placed.pop_front());
     }
 
-    /// Whether the process it has started exits next, or another is started.
+    /// Whether the next step is that the child exits, or that another child starts.
     fn hands_over(&self) -> bool {
-        let task = self.next.map_or(Task::Own, |piece| piece.task);
+        let task = self.next.map_or(IssuingTask::Own, |piece| piece.task);
         match self.child {
-            Some(_) => task == Task::Own || task == Task::Starts && !self.fresh,
-            None => self.forking && task == Task::Starts,
+            Some(_) => task == IssuingTask::Own || task == IssuingTask::Starts && !self.fresh,
+            None => self.forking && task == IssuingTask::Starts,
         }
     }
 
-    /// When it issues its next request, starts a process, or exits; `None` where it waits.
+    /// When the process issues its next request, starts a child, or exits; `None` while it waits.
     fn due(&self) -> Option<Nanos> {
         match &self.next {
             _ if self.done || self.blocked => None,
@@ -112,8 +113,8 @@ impl Stream {
 }
 
 impl BenchmarkSequence {
-    /// `benchmarks`, each by as many `processes` (at most 32), each of which ends after so many `requests` if its files
-    /// are not read by then, on a disk of `capacity` sectors.
+    /// `benchmarks`, each with as many `processes` (at most 32), on a disk of `capacity` sectors. A process ends after
+    /// `requests` requests, or when its files are read.
     pub fn new(benchmarks: &[GfBenchmark], processes: u32, requests: u32, capacity: u64, seed: u64) -> Self {
         Self {
             benchmarks: benchmarks.to_vec(),
@@ -122,7 +123,7 @@ impl BenchmarkSequence {
             capacity,
             seed,
             share: 1.0,
-            files: FileSystem::default(),
+            files: GfFileSystem::default(),
             forking: false,
             one_program: false,
             unplugs: false,
@@ -136,70 +137,70 @@ impl BenchmarkSequence {
         }
     }
 
-    /// The same with files of which only this share is there to be read, from 0 to 1; they lie where the whole ones would.
+    /// The same, but processes read only this share of their files, from 0 to 1. The files are placed as whole ones.
     #[must_use]
-    pub fn share(self, share: f64) -> Self {
+    pub(crate) fn share(self, share: f64) -> Self {
         Self { share: share.clamp(0.0, 1.0), ..self }
     }
 
-    /// The same with files that were written at the same time on ext3: runs of 4 MiB lie between each other, each behind its
+    /// The same, but the files were written at the same time on ext3: runs of 4 MiB alternate. Each run follows its
     /// indirect block, which is read when the run is first read.
     #[must_use]
-    pub fn interleaved(self) -> Self {
-        let files = FileSystem { layout: Layout::Interleaved, ..self.files };
+    pub(crate) fn interleaved(self) -> Self {
+        let files = GfFileSystem { layout: FilePlacement::Interleaved, ..self.files };
         Self { files, ..self }
     }
 
-    /// The same with directories without an index, as `mke2fs` made them until 2006: files are listed in the order in which they
-    /// were created. Otherwise they are listed in the order of their names' hashes.
+    /// The same, but directories have no index, as `mke2fs` made them until 2006: files are listed in the order in
+    /// which they were created. With an index they are listed in the order of the hashes of their names.
     #[must_use]
-    pub fn unhashed(self) -> Self {
-        let files = FileSystem { hashed: false, ..self.files };
+    pub(crate) fn unhashed(self) -> Self {
+        let files = GfFileSystem { hashed: false, ..self.files };
         Self { files, ..self }
     }
 
-    /// The same, but a process that waits for what is read ahead for it unplugs the device, as `sync_page` does. That matters
+    /// The same, but a process that waits for its read-ahead unplugs the device, as `sync_page` does. That matters
     /// where two windows do not reach the disk as one request.
     #[must_use]
-    pub fn unplugging(self) -> Self {
+    pub(crate) fn unplugging(self) -> Self {
         Self { unplugs: true, ..self }
     }
 
-    /// The same, but `find` starts a process for each file of a tree, as it does (GF 4.6.2); else it reads them itself. To
-    /// [`BenchmarkSequence::benchmark`] those processes are unknown.
+    /// The same, but `find` starts a process for each file of a tree, as the real one does (GF 4.6.2); by default it
+    /// reads them itself. [`BenchmarkSequence::benchmark`] does not know those processes.
     #[must_use]
-    pub fn forking(self) -> Self {
+    pub(crate) fn forking(self) -> Self {
         Self { forking: true, first: FIRST, ..self }
     }
 
-    /// The same with other process ids, from `first` on, and beginning at another time.
+    /// The same, but with process ids from `first` on, and beginning at another time.
     pub(super) fn beginning(self, first: u32, begins: Nanos) -> Self {
         Self { first, begins: self.begins.map(|_| begins), ..self }
     }
 
-    /// The smallest id that no process of it has had.
+    /// The smallest process id that was not used yet.
     pub(super) fn next_process(&self) -> u32 {
         self.first + self.benchmarks.len() as u32 * self.processes + self.children
     }
 
-    /// Whether all benchmarks are over.
+    /// Whether all benchmarks have finished.
     pub(super) fn is_over(&self) -> bool {
         self.times.len() == self.benchmarks.len()
     }
 
     /// The same, but `find` and `cat` are one program (GF 3.6.4): no time is taken to start one.
     #[must_use]
-    pub fn one_program(self) -> Self {
+    pub(crate) fn one_program(self) -> Self {
         Self { one_program: true, ..self }
     }
 
-    /// The start and end of each benchmark that is over. It ends when its last process resumes.
-    pub fn times(&self) -> &[(Nanos, Nanos)] {
+    /// The start and end of each finished benchmark. A benchmark ends when its last process resumes.
+    pub(crate) fn times(&self) -> &[(Nanos, Nanos)] {
         &self.times
     }
 
     /// The benchmark that `process` belongs to.
-    pub fn benchmark(&self, process: ProcessId) -> Option<GfBenchmark> {
+    pub(crate) fn benchmark(&self, process: ProcessId) -> Option<GfBenchmark> {
         let index = process.0.checked_sub(self.first)? / self.processes;
         self.benchmarks.get(index as usize).copied()
     }
@@ -214,8 +215,8 @@ impl BenchmarkSequence {
         for number in 0..self.processes {
             let mut stream = Stream {
                 process: ProcessId(first + number),
-                pattern: Pattern::new(benchmark, number.into(), self.capacity, self.files, self.seed, self.share),
-                map: FileMap::new(self.files.layout, number.into(), Pattern::file(self.capacity)),
+                pattern: ProcessReads::new(benchmark, number.into(), self.capacity, self.files, self.seed, self.share),
+                map: FileMap::new(self.files.layout, number.into(), ProcessReads::file(self.capacity)),
                 placed: VecDeque::new(),
                 left: self.requests,
                 next: None,
@@ -258,7 +259,7 @@ impl Source for BenchmarkSequence {
             while stream.due().is_some_and(|due| due <= now) {
                 if stream.hands_over() {
                     out.extend(stream.child.take().map(Step::Exit));
-                    if stream.next.is_some_and(|piece| piece.task == Task::Starts) {
+                    if stream.next.is_some_and(|piece| piece.task == IssuingTask::Starts) {
                         let own = self.benchmarks.len() as u32 * self.processes;
                         let process = ProcessId(self.first + own + self.children);
                         self.children += 1;
@@ -274,7 +275,7 @@ impl Source for BenchmarkSequence {
                 };
                 // With nothing else in flight, the process waits for the read-ahead.
                 let (flags, criticality) = match piece.ahead && stream.outstanding > 0 {
-                    // It now waits for the request before.
+                    // The process now waits for the request before this one.
                     true if stream.unplugs && stream.plugged => (Flags::READ_AHEAD, Criticality::TimeCritical),
                     true => (Flags::READ_AHEAD, Criticality::TimeLimited),
                     false => (Flags::empty(), Criticality::TimeCritical),

@@ -1,27 +1,28 @@
 //! [`TreeWalk`]: the traversal of a source tree with small files (GF 2.4.3).
 
-use super::pattern::{PAGE, Piece, Task};
+use super::request::{BenchmarkRequest, IssuingTask, PAGE};
 use iopilot_block::Nanos;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Starting a `cat` for the next file.
+/// The time to start a `cat` for the next file.
 const EXEC: Nanos = Nanos::from_millis(1);
-/// Median size of a file in bytes, and how far sizes spread (of the logarithm): 12 kB on average, as in Linux 2.6.17.
+/// The median size of a file in bytes, and the spread of the sizes' logarithms: 12 kB on average, as in Linux 2.6.17.
 const MEDIAN: f64 = 5800.0;
 const SPREAD: f64 = 1.2;
-/// Files in a directory at most; half of that on average.
+/// The most files in a directory; half of that on average.
 const FILES: u32 = 32;
 /// The largest file, in pages (1 MB).
 const LARGEST: u64 = 256;
-/// A directory follows the one before on the disk, or lies anywhere in the tree's part of the disk.
+/// The probability that a directory follows the one before on the disk. Otherwise it lies anywhere in the tree's part
+/// of the disk.
 const FOLLOWS: f64 = 0.7;
-/// Directories of a tree.
+/// The number of directories of a tree.
 const DIRECTORIES: u32 = 1200;
 
-/// Reads each directory's block and its files' inodes, and then the files: in the order of their names' hashes, which is not
-/// that of their blocks, or in the order in which they were created, which is.
+/// Reads each directory's block and its files' inodes, and then the files, in one of two orders: that of the hashes of
+/// their names, which is not that of their blocks; or that of their creation, which is.
 #[derive(Clone, Debug)]
 pub(super) struct TreeWalk {
     random: Pcg64Mcg,
@@ -29,21 +30,21 @@ pub(super) struct TreeWalk {
     hashed: bool,
     first: u64,
     room: u64,
-    /// Where the next directory would follow.
+    /// The sector where a directory would follow the one before.
     next: u64,
     directories: u32,
     /// Files still to be read: first sector, pages.
     files: Vec<(u64, u64)>,
-    /// What is left of the file under way.
+    /// The rest of the current file.
     file: (u64, u64),
-    /// How many pieces of it there were.
+    /// The number of windows that were read of it.
     windows: u32,
-    /// The inodes are to be read next.
+    /// The sector of the inodes, if they are read next.
     inodes: Option<u64>,
 }
 
 impl TreeWalk {
-    /// This `share` of a tree, somewhere in the `room` sectors from `first`.
+    /// A walk over this `share` of a tree, which lies in the `room` sectors from `first`.
     pub(super) fn new(first: u64, room: u64, hashed: bool, seed: u64, share: f64) -> Self {
         Self {
             hashed,
@@ -59,8 +60,9 @@ impl TreeWalk {
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<Piece> {
-        let page = |lba, think| Piece { lba, sectors: PAGE as u32, ahead: false, think, task: Task::Own };
+    pub(super) fn next(&mut self) -> Option<BenchmarkRequest> {
+        let page =
+            |lba, think| BenchmarkRequest { lba, sectors: PAGE as u32, ahead: false, think, task: IssuingTask::Own };
         if let Some(lba) = self.inodes.take() {
             return Some(page(lba, Nanos::ZERO));
         }
@@ -72,19 +74,19 @@ impl TreeWalk {
         }
         // Four pages, then windows of 8, 16 and 32.
         let pages = (4 << self.windows.min(3)).min(self.file.1);
-        let piece = Piece {
+        let piece = BenchmarkRequest {
             lba: self.file.0,
             sectors: (pages * PAGE) as u32,
             ahead: self.windows >= 2,
             think: if self.windows == 0 { EXEC } else { Nanos::ZERO },
-            task: if self.windows == 0 { Task::Starts } else { Task::Started },
+            task: if self.windows == 0 { IssuingTask::Starts } else { IssuingTask::Started },
         };
         self.file = (self.file.0 + pages * PAGE, self.file.1 - pages);
         self.windows += 1;
         Some(piece)
     }
 
-    /// Goes on to another directory: the block that lists its files.
+    /// Goes on to another directory, and returns the block that lists its files.
     fn directory(&mut self) -> Option<u64> {
         self.directories = self.directories.checked_sub(1)?;
         let most = (u64::from(FILES) * LARGEST + 2) * PAGE;
@@ -102,7 +104,7 @@ impl TreeWalk {
         if self.hashed {
             self.files.shuffle(&mut self.random);
         } else {
-            // The last is read first.
+            // `files` is a stack: the first to be read is last.
             self.files.reverse();
         }
         self.inodes = Some(lba + PAGE);
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn a_tree_is_that_of_linux_2_6_17() {
         let mut walk = TreeWalk::new(1000, 700_000, true, 1, 1.0);
-        let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
+        let pieces: Vec<BenchmarkRequest> = std::iter::from_fn(|| walk.next()).collect();
         let files = pieces.iter().filter(|p| p.think > Nanos::ZERO).count();
         let bytes: u64 = pieces.iter().map(|p| u64::from(p.sectors) * 512).sum();
         assert!((17_000..23_000).contains(&files), "{files}");
@@ -140,8 +142,8 @@ mod tests {
     fn without_hashes_the_files_of_a_directory_are_read_in_the_order_of_their_blocks() {
         let backwards = |hashed| {
             let mut walk = TreeWalk::new(0, 700_000, hashed, 1, 0.1);
-            let pieces: Vec<Piece> = std::iter::from_fn(|| walk.next()).collect();
-            let steps = pieces.windows(2).filter(|w| w[1].task != Task::Own);
+            let pieces: Vec<BenchmarkRequest> = std::iter::from_fn(|| walk.next()).collect();
+            let steps = pieces.windows(2).filter(|w| w[1].task != IssuingTask::Own);
             steps.clone().filter(|w| w[1].lba < w[0].lba).count() as f64 / steps.count() as f64
         };
         assert_eq!(backwards(false), 0.0);

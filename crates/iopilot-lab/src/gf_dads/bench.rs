@@ -1,8 +1,8 @@
-//! The five benchmarks in a row: under one scheduler, and flown.
+//! The five benchmarks in a row: under one scheduler, and with the autopilot.
 
 use super::BENCHMARKS;
-use super::observed::Observed;
-use super::subject::Disk;
+use super::observed::ObservedDisk;
+use super::subject::TrainedDisk;
 use crate::Setup;
 use crate::gf::BenchmarkSequence;
 use iopilot_block::{InputError, Nanos};
@@ -12,29 +12,29 @@ use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
 
-/// The four of Linux 2.6.23, the thesis' kernel, as it had them.
+/// The four schedulers of Linux 2.6.23, the thesis' kernel, as they were then.
 const SCHEDULERS: [(&str, &str); 4] =
     [("AS", "as:linux_2_6_23=1"), ("CFQ", "cfq"), ("Deadline", "deadline:linux_2_6_23=1"), ("Noop", "noop")];
 
-/// A scheduler, by its place in the list.
-pub(super) type Scheduler = usize;
-pub(super) const AS: Scheduler = 0;
-pub(super) const CFQ: Scheduler = 1;
-pub(super) const DEADLINE: Scheduler = 2;
-pub(super) const NOOP: Scheduler = 3;
-pub(super) const ALL: [Scheduler; 4] = [AS, CFQ, DEADLINE, NOOP];
+/// A scheduler's index in the list.
+pub(super) type SchedulerIndex = usize;
+pub(super) const AS: SchedulerIndex = 0;
+pub(super) const CFQ: SchedulerIndex = 1;
+pub(super) const DEADLINE: SchedulerIndex = 2;
+pub(super) const NOOP: SchedulerIndex = 3;
+pub(super) const ALL: [SchedulerIndex; 4] = [AS, CFQ, DEADLINE, NOOP];
 
-pub(super) fn name(scheduler: Scheduler) -> &'static str {
+pub(super) fn name(scheduler: SchedulerIndex) -> &'static str {
     SCHEDULERS[scheduler].0
 }
 
-fn spec(scheduler: Scheduler) -> Result<SchedulerSpec, InputError> {
+fn spec(scheduler: SchedulerIndex) -> Result<SchedulerSpec, InputError> {
     SchedulerSpec::parse(SCHEDULERS[scheduler].1)
 }
 
 /// The load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bench {
+pub(super) struct ReaderLoad {
     pub(super) processes: u32,
     /// The share of the thesis' files that is read.
     pub(super) share: f64,
@@ -45,31 +45,31 @@ pub(super) struct Bench {
 
 /// The candidates that the autopilot compares, and the model it tries them on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pilots {
+pub(super) struct AutopilotSetup {
     pub(super) objective: Objective,
-    /// The virtual disk is the disk itself, not its tables.
+    /// Whether trials run on the disk itself, not on its tables.
     pub(super) exact: bool,
-    /// Requests that a candidate is tried on at least; 0, as in the source: each window once.
+    /// The least number of requests of a trial; 0, as in the source, runs each window once.
     pub(super) trial_requests: u64,
 }
 
-impl Pilots {
+impl AutopilotSetup {
     /// As in the source.
     pub(super) const THESIS: Self = Self { objective: Objective::ServiceTime, exact: false, trial_requests: 0 };
-    /// With trials that last, as live disks have them.
+    /// With longer trials, as on live disks.
     pub(super) const LASTING: Self = Self { trial_requests: 8000, ..Self::THESIS };
 }
 
 /// One check of the autopilot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CheckRecord {
-    /// Which of the benchmarks was under way.
+    /// The index of the benchmark that was running.
     pub(super) benchmark: usize,
-    /// The scheduler in use before, and the one from here on.
-    pub(super) scheduler: Scheduler,
-    pub(super) next: Scheduler,
+    /// The schedulers before and after the check.
+    pub(super) scheduler: SchedulerIndex,
+    pub(super) next: SchedulerIndex,
     pub(super) changed: bool,
-    /// Whether the default was put in place, or held there.
+    /// Whether the default scheduler was set, or kept.
     pub(super) pinned: bool,
     pub(super) error_percent: Option<f64>,
 }
@@ -77,19 +77,19 @@ pub(super) struct CheckRecord {
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Run {
-    /// How long each benchmark took.
+    /// The time of each benchmark.
     pub(super) seconds: [f64; BENCHMARKS.len()],
-    /// The checks, where the autopilot flew.
+    /// The checks; empty without the autopilot.
     pub(super) checks: Vec<CheckRecord>,
 }
 
 impl Run {
-    /// The time of a benchmark; without one, of all together.
+    /// The time of a benchmark; for `None`, of all together.
     pub(super) fn of(&self, benchmark: Option<usize>) -> f64 {
         benchmark.map_or_else(|| self.seconds.iter().sum(), |b| self.seconds[b])
     }
 
-    /// The checks while `benchmark` was under way.
+    /// The checks during `benchmark`.
     pub(super) fn during(&self, benchmark: usize) -> impl Iterator<Item = &CheckRecord> {
         self.checks.iter().filter(move |check| check.benchmark == benchmark)
     }
@@ -102,17 +102,17 @@ impl Run {
         self.checks.iter().filter(|check| check.pinned).count()
     }
 
-    /// By how many percent the predicted cost is off the measured one, as a mean of sizes over the checks.
+    /// The mean over the checks of how far the predicted cost is from the measured one, in percent, whatever the sign.
     pub(super) fn error_percent(&self) -> f64 {
         let errors = || self.checks.iter().filter_map(|check| check.error_percent);
         errors().map(f64::abs).sum::<f64>() / errors().count() as f64
     }
 }
 
-/// The kernel of 2007: no time but the draining passes while its scheduler is changed.
-fn config(bench: Bench, log: bool) -> RunConfig {
+/// The kernel of 2007: a change of scheduler takes no time but that of draining.
+fn config(bench: ReaderLoad, log: bool) -> RunConfig {
     RunConfig {
-        // The tables tell how long one request takes, not how several overlap.
+        // The tables hold the time of one request alone, not of overlapping ones.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         host: CpuOverheads { switch_us: 0.0, ..CpuOverheads::default() },
         rotational: true,
@@ -122,7 +122,7 @@ fn config(bench: Bench, log: bool) -> RunConfig {
     }
 }
 
-fn source(disk: &Disk, bench: Bench) -> BenchmarkSequence {
+fn source(disk: &TrainedDisk, bench: ReaderLoad) -> BenchmarkSequence {
     let capacity = disk.device.capacity();
     BenchmarkSequence::new(&BENCHMARKS, bench.processes, u32::MAX, capacity, bench.seed).share(bench.share).forking()
 }
@@ -135,8 +135,13 @@ fn seconds(source: &BenchmarkSequence) -> [f64; BENCHMARKS.len()] {
     seconds
 }
 
-/// Under `scheduler` from beginning to end.
-pub(super) fn alone(disk: &Disk, bench: Bench, scheduler: Scheduler, setup: &Setup<'_>) -> anyhow::Result<Run> {
+/// Runs under `scheduler` from beginning to end.
+pub(super) fn alone(
+    disk: &TrainedDisk,
+    bench: ReaderLoad,
+    scheduler: SchedulerIndex,
+    setup: &Setup<'_>,
+) -> anyhow::Result<Run> {
     let mut source = source(disk, bench);
     let mut session = Session::new(&mut source, disk.device.clone(), &spec(scheduler)?, &config(bench, false))?;
     session.run_until(Nanos::MAX)?;
@@ -145,12 +150,12 @@ pub(super) fn alone(disk: &Disk, bench: Bench, scheduler: Scheduler, setup: &Set
     Ok(Run { seconds: seconds(&source), checks: Vec::new() })
 }
 
-/// With the autopilot, which begins with the first of the two and has it for its default.
+/// Runs with the autopilot. It begins with the first of the two schedulers, which is also its default.
 pub(super) fn flown(
-    disk: &Disk,
-    bench: Bench,
-    pair: [Scheduler; 2],
-    pilots: Pilots,
+    disk: &TrainedDisk,
+    bench: ReaderLoad,
+    pair: [SchedulerIndex; 2],
+    pilots: AutopilotSetup,
     setup: &Setup<'_>,
 ) -> anyhow::Result<Run> {
     let candidates = pair.iter().map(|&s| spec(s)).collect::<Result<Vec<_>, _>>()?;
@@ -168,7 +173,7 @@ pub(super) fn flown(
     };
     let config = config(bench, true);
     let mut source = source(disk, bench);
-    let session = Session::new(&mut source, Observed::new(disk.device.clone()), &candidates[0], &config)?;
+    let session = Session::new(&mut source, ObservedDisk::new(disk.device.clone()), &candidates[0], &config)?;
     let mut checks: Vec<SchedulerCheck> = Vec::new();
     let tell = |check: &SchedulerCheck| {
         checks.push(check.clone());
@@ -179,7 +184,7 @@ pub(super) fn flown(
         fly_session(session, pilot, bench.interval, |disk, _| disk.take().for_each(drop), tell)?
     } else {
         let pilot = Pilot::new(told, disk.tables.clone(), &config)?;
-        let learn = |disk: &mut Observed<_>, tables: &mut TableDisk| {
+        let learn = |disk: &mut ObservedDisk<_>, tables: &mut TableDisk| {
             disk.take().for_each(|s| tables.observe(&s.request, s.previous_end, s.time));
         };
         fly_session(session, pilot, bench.interval, learn, tell)?

@@ -1,60 +1,63 @@
 //! All runs.
 
-use super::bench::{self, ALL, Bench, Pilots, Run, Scheduler};
-use super::subject::Disk;
+use super::bench::{self, ALL, AutopilotSetup, ReaderLoad, Run, SchedulerIndex};
+use super::subject::TrainedDisk;
 use super::{CFQ, NOOP, Pair, Plan};
 use crate::Setup;
 use iopilot_dads::Objective;
 use rayon::prelude::*;
 
-/// Other sets of candidates, and other models to try them on.
-pub(super) const VARIANTS: [(&str, Pilots); 4] = [
-    ("service time, tables", Pilots::THESIS),
-    ("service time, the disk itself", Pilots { exact: true, ..Pilots::THESIS }),
-    ("busy time, tables", Pilots { objective: Objective::BusyTime, ..Pilots::THESIS }),
-    ("busy time, the disk itself", Pilots { objective: Objective::BusyTime, exact: true, ..Pilots::THESIS }),
+/// Other objectives, and other models for the trials.
+pub(super) const VARIANTS: [(&str, AutopilotSetup); 4] = [
+    ("service time, tables", AutopilotSetup::THESIS),
+    ("service time, the disk itself", AutopilotSetup { exact: true, ..AutopilotSetup::THESIS }),
+    ("busy time, tables", AutopilotSetup { objective: Objective::BusyTime, ..AutopilotSetup::THESIS }),
+    (
+        "busy time, the disk itself",
+        AutopilotSetup { objective: Objective::BusyTime, exact: true, ..AutopilotSetup::THESIS },
+    ),
 ];
-/// Where they are tried.
+/// The pairs of schedulers, and the number of processes, for the variants.
 const VARIED: ([Pair; 2], u32) = ([[CFQ, NOOP], [NOOP, CFQ]], 8);
 
-/// One disk with so many processes.
-pub(super) struct Cell {
-    /// Of [`Results::disks`].
+/// One disk with one number of processes.
+pub(super) struct FlightCell {
+    /// The index in [`FlightResults::disks`].
     pub(super) disk: usize,
     pub(super) processes: u32,
-    /// Under each scheduler alone, for the schedulers of some pair.
+    /// The runs under each scheduler alone, for the schedulers of some pair.
     alone: [Option<Run>; ALL.len()],
-    /// With the autopilot: the scheduler that it begins with, the other, and the results.
+    /// The runs with the autopilot: the scheduler that it begins with, the other one, and the results.
     flown: Vec<(Pair, Run)>,
-    /// The same with trials that last.
+    /// The same with longer trials.
     lasting: Vec<(Pair, Run)>,
-    /// By [`VARIANTS`] but the first, which is in `flown`.
+    /// The runs of [`VARIANTS`] but the first, which is in `flown`.
     pub(super) varied: Vec<(usize, Pair, Run)>,
 }
 
-impl Cell {
+impl FlightCell {
     /// The runs under one scheduler.
-    pub(super) fn alone(&self) -> impl Iterator<Item = (Scheduler, &Run)> {
+    pub(super) fn alone(&self) -> impl Iterator<Item = (SchedulerIndex, &Run)> {
         self.alone.iter().enumerate().filter_map(|(scheduler, run)| Some((scheduler, run.as_ref()?)))
     }
 }
 
-/// Two schedulers on one disk with so many processes.
+/// Two schedulers on one disk with one number of processes.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) disk: &'a Disk,
+pub(super) struct PairView<'a> {
+    pub(super) disk: &'a TrainedDisk,
     pub(super) processes: u32,
     pub(super) pair: Pair,
-    /// Each alone.
+    /// The runs under each scheduler alone.
     pub(super) alone: [&'a Run; 2],
-    /// With the autopilot, which begins with the first, or with the second.
+    /// The runs with the autopilot, which begins with the first scheduler, or with the second.
     pub(super) flown: [&'a Run; 2],
-    /// The same with trials that last.
+    /// The same with longer trials.
     pub(super) lasting: [&'a Run; 2],
 }
 
-impl View<'_> {
-    /// The better of the two alone; without a benchmark, over all.
+impl PairView<'_> {
+    /// The time under the better of the two schedulers; for `None`, over all benchmarks.
     pub(super) fn best(&self, benchmark: Option<usize>) -> f64 {
         self.alone[0].of(benchmark).min(self.alone[1].of(benchmark))
     }
@@ -63,12 +66,12 @@ impl View<'_> {
         self.alone[0].of(benchmark).max(self.alone[1].of(benchmark))
     }
 
-    /// Which of the two is better alone.
-    pub(super) fn better(&self, benchmark: Option<usize>) -> Scheduler {
+    /// The scheduler that is better alone.
+    pub(super) fn better(&self, benchmark: Option<usize>) -> SchedulerIndex {
         self.pair[usize::from(self.alone[1].of(benchmark) < self.alone[0].of(benchmark))]
     }
 
-    /// The same, flown with trials that last.
+    /// The same view, with the longer trials in `flown`.
     pub(super) fn lasting(self) -> Self {
         Self { flown: self.lasting, ..self }
     }
@@ -80,25 +83,25 @@ impl View<'_> {
     }
 }
 
-/// The results of all runs.
-pub(super) struct Results {
-    pub(super) disks: Vec<Disk>,
-    pub(super) cells: Vec<Cell>,
+/// All runs and their plan.
+pub(super) struct FlightResults {
+    pub(super) disks: Vec<TrainedDisk>,
+    pub(super) cells: Vec<FlightCell>,
     pub(super) plan: &'static Plan,
 }
 
-impl Results {
+impl FlightResults {
     /// Every pair on every disk, by processes.
-    pub(super) fn views(&self) -> impl Iterator<Item = View<'_>> {
+    pub(super) fn views(&self) -> impl Iterator<Item = PairView<'_>> {
         self.cells.iter().flat_map(|cell| self.of(cell))
     }
 
     /// Every pair of a cell.
-    pub(super) fn of<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = View<'a>> {
+    pub(super) fn of<'a>(&'a self, cell: &'a FlightCell) -> impl Iterator<Item = PairView<'a>> {
         self.plan.pairs.iter().filter_map(move |&(pair, ..)| {
             let [a, b] = pair;
             let of = |runs: &'a [(Pair, Run)], pair: Pair| runs.iter().find(|(p, _)| *p == pair).map(|(_, run)| run);
-            Some(View {
+            Some(PairView {
                 disk: &self.disks[cell.disk],
                 processes: cell.processes,
                 pair,
@@ -113,21 +116,21 @@ impl Results {
 /// A run to be made.
 #[derive(Clone, Copy)]
 enum Job {
-    Alone(Scheduler),
+    Alone(SchedulerIndex),
     Flown(Pair),
     Lasting(Pair),
     Varied(usize, Pair),
 }
 
 /// Runs everything; the number of threads changes nothing.
-pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Results> {
-    let disks = plan.disks.par_iter().map(|name| Disk::new(name, setup)).collect::<anyhow::Result<Vec<_>>>()?;
+pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<FlightResults> {
+    let disks = plan.disks.par_iter().map(|name| TrainedDisk::new(name, setup)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut cells = Vec::new();
     let mut jobs = Vec::new();
     for (disk, subject) in disks.iter().enumerate() {
         for &processes in plan.processes {
             let none = [const { None }; ALL.len()];
-            cells.push(Cell {
+            cells.push(FlightCell {
                 disk,
                 processes,
                 alone: none,
@@ -152,14 +155,14 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
         .par_iter()
         .with_max_len(1)
         .map(|&(cell, job)| {
-            let Cell { disk, processes, .. } = cells[cell];
+            let FlightCell { disk, processes, .. } = cells[cell];
             let disk = &disks[disk];
             let share = plan.share(processes);
-            let load = Bench { processes, share, interval: plan.interval, seed: setup.seed };
+            let load = ReaderLoad { processes, share, interval: plan.interval, seed: setup.seed };
             match job {
                 Job::Alone(scheduler) => bench::alone(disk, load, scheduler, setup),
-                Job::Flown(pair) => bench::flown(disk, load, pair, Pilots::THESIS, setup),
-                Job::Lasting(pair) => bench::flown(disk, load, pair, Pilots::LASTING, setup),
+                Job::Flown(pair) => bench::flown(disk, load, pair, AutopilotSetup::THESIS, setup),
+                Job::Lasting(pair) => bench::flown(disk, load, pair, AutopilotSetup::LASTING, setup),
                 Job::Varied(variant, pair) => bench::flown(disk, load, pair, VARIANTS[variant].1, setup),
             }
         })
@@ -172,5 +175,5 @@ pub(super) fn all(plan: &'static Plan, setup: &Setup<'_>) -> anyhow::Result<Resu
             Job::Varied(variant, pair) => cells[cell].varied.push((variant, pair, run)),
         }
     }
-    Ok(Results { disks, cells, plan })
+    Ok(FlightResults { disks, cells, plan })
 }

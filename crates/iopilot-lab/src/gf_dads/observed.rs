@@ -1,38 +1,38 @@
-//! [`Observed`]: a disk that records each service, so that tables can learn from it.
+//! [`ObservedDisk`]: a disk that records each service, so that tables can learn from it.
 
 use iopilot_block::{Lba, Nanos};
 use iopilot_device::{Completion, Device, DeviceRequest};
 
 /// A request as the disk served it; requests that were merged are one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Service {
+pub(super) struct ObservedService {
     pub(super) request: DeviceRequest,
     /// Where the previous request ended.
     pub(super) previous_end: Lba,
     pub(super) time: Nanos,
 }
 
-/// A disk that is given one request at a time.
+/// A disk that takes one request at a time and records its services.
 #[derive(Clone, Debug)]
-pub(super) struct Observed<D> {
+pub(super) struct ObservedDisk<D> {
     disk: D,
     current: Option<(DeviceRequest, Nanos)>,
     previous_end: Lba,
-    services: Vec<Service>,
+    services: Vec<ObservedService>,
 }
 
-impl<D: Device> Observed<D> {
+impl<D: Device> ObservedDisk<D> {
     pub(super) fn new(disk: D) -> Self {
         Self { disk, current: None, previous_end: Lba(0), services: Vec::new() }
     }
 
     /// Takes the services recorded since the last call.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = Service> + '_ {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = ObservedService> + '_ {
         self.services.drain(..)
     }
 }
 
-impl<D: Device> Device for Observed<D> {
+impl<D: Device> Device for ObservedDisk<D> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         self.current = Some((request, now));
         self.disk.submit(request, now);
@@ -47,7 +47,8 @@ impl<D: Device> Device for Observed<D> {
         self.disk.advance(now, out);
         for completion in &out[before..] {
             if let Some((request, issued)) = self.current.take_if(|(request, _)| request.id == completion.id) {
-                let service = Service { request, previous_end: self.previous_end, time: completion.at - issued };
+                let service =
+                    ObservedService { request, previous_end: self.previous_end, time: completion.at - issued };
                 self.services.push(service);
                 self.previous_end = Lba(request.lba.0 + u64::from(request.sectors.0));
             }
@@ -58,7 +59,7 @@ impl<D: Device> Device for Observed<D> {
         self.disk.capacity()
     }
 
-    /// One: the times of overlapping services cannot be separated.
+    /// One, because the times of overlapping services cannot be separated.
     fn queue_depth(&self) -> u32 {
         1
     }
@@ -71,8 +72,8 @@ mod tests {
     use iopilot_device::ConstantDevice;
 
     #[test]
-    fn each_service_is_noted_with_where_the_one_before_ended() {
-        let mut disk = Observed::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 0.0));
+    fn each_service_records_where_the_one_before_ended() {
+        let mut disk = ObservedDisk::new(ConstantDevice::simple(1 << 20, 1, Nanos(700), 0.0));
         let mut serve = |lba, now| {
             let id = RequestId::from_index(0);
             let request = DeviceRequest { id, op: Op::Read, lba: Lba(lba), sectors: Sectors(8), flags: Flags::empty() };

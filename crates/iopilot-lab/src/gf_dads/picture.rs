@@ -1,6 +1,6 @@
 //! One disk's results as GF Figures 4.4 to 4.12 show them: lines for the schedulers alone, bars for the autopilot.
 
-use super::cells::{Results, View};
+use super::cells::{FlightResults, PairView};
 use super::{BENCHMARKS, Pair, bench};
 use iopilot_render::Scale;
 use iopilot_render::number::tick;
@@ -8,22 +8,22 @@ use iopilot_render::svg::{Frame, escape, line, px};
 use std::fmt::Write;
 
 const PANEL: (f64, f64) = (200.0, 128.0);
-/// Left of the panels, for the pairs' names, and above them.
+/// The margin left of the panels for the names of the pairs, and the margin above them.
 const LEFT: f64 = 14.0;
 const HEAD: f64 = 58.0;
-/// Colours that most eyes tell apart: begun with the first of the two, and with the second.
+/// Colours that most eyes tell apart: for flights that begin with the first scheduler, and with the second.
 const COLOURS: [&str; 2] = ["#0072b2", "#e69f00"];
 const STYLE: &str = "text{font:11px system-ui,sans-serif;fill:#808892}.name{font-size:14px;fill:#5d6570}\
     .tick{text-anchor:middle}.y{text-anchor:end}.grid,.axis,.minor{stroke:#80889240;fill:none}\
     .line{fill:none;stroke:#d55e00;stroke-width:1.4;stroke-linejoin:round}.dash{stroke:#5d6570;stroke-dasharray:5 3}";
 
 /// For each disk the file's name and content.
-pub(super) fn all(results: &Results) -> Vec<(String, String)> {
+pub(super) fn all(results: &FlightResults) -> Vec<(String, String)> {
     results.disks.iter().map(|disk| (format!("gf-dads-{}.svg", disk.name), draw(results, &disk.name))).collect()
 }
 
-fn draw(results: &Results, disk: &str) -> String {
-    let views: Vec<View<'_>> = results.views().filter(|v| v.disk.name == disk).collect();
+fn draw(results: &FlightResults, disk: &str) -> String {
+    let views: Vec<PairView<'_>> = results.views().filter(|v| v.disk.name == disk).collect();
     let pairs: Vec<Pair> =
         results.plan.pairs.iter().map(|p| p.0).filter(|pair| views.iter().any(|v| v.pair == *pair)).collect();
     let columns = BENCHMARKS.len() + 1;
@@ -36,7 +36,7 @@ fn draw(results: &Results, disk: &str) -> String {
     );
     out += &legend();
     for (row, &pair) in pairs.iter().enumerate() {
-        let of_pair: Vec<View<'_>> = views.iter().copied().filter(|v| v.pair == pair).collect();
+        let of_pair: Vec<PairView<'_>> = views.iter().copied().filter(|v| v.pair == pair).collect();
         for column in 0..columns {
             let benchmark = column.checked_sub(1);
             let what = benchmark.map_or_else(|| "TOTAL".to_owned(), |b| BENCHMARKS[b].to_string());
@@ -75,7 +75,7 @@ fn legend() -> String {
 }
 
 /// `views` are of one pair, by processes.
-fn panel(title: &str, views: &[View<'_>], benchmark: Option<usize>) -> String {
+fn panel(title: &str, views: &[PairView<'_>], benchmark: Option<usize>) -> String {
     let frame = Frame::new(PANEL, 34.0, 22.0, 8.0, 24.0);
     let (left, right) = frame.x_range();
     let y = Scale::linear((0.0, 1.0), frame.y_range());
@@ -83,7 +83,7 @@ fn panel(title: &str, views: &[View<'_>], benchmark: Option<usize>) -> String {
     let bottom = frame.y_range().0;
     let mut out = format!("<text x=\"{}\" y=\"15\">{}</text>", px(left), escape(title));
     out += &frame.y_axis(&y, 4, tick);
-    let share = |view: &View<'_>, seconds: f64| {
+    let share = |view: &PairView<'_>, seconds: f64| {
         let all = view.alone.iter().chain(&view.flown);
         seconds / all.map(|run| run.of(benchmark)).fold(f64::MIN_POSITIVE, f64::max)
     };

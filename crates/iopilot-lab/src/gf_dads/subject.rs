@@ -1,4 +1,4 @@
-//! The disks, and the virtual disks that stand for them.
+//! The disks, and the autopilot's models of them.
 
 use crate::Setup;
 use iopilot_block::Nanos;
@@ -11,22 +11,23 @@ const HIT_LIMIT: Nanos = Nanos::from_millis(1);
 const SAMPLES: u32 = 64;
 
 /// A disk of GF 4.5.1.
-pub(super) struct Disk {
+pub(super) struct TrainedDisk {
     pub(super) name: String,
     pub(super) solid_state: bool,
     pub(super) device: AnyDevice,
-    /// The autopilot's model of it at the start: three tables, trained off line.
+    /// The autopilot's model of the disk at the start: three tables, trained off line.
     pub(super) tables: TableDisk,
 }
 
-impl Disk {
-    /// The one of the catalogue called `name`, trained with reads: the benchmarks write nothing.
+impl TrainedDisk {
+    /// The disk of the catalogue called `name`. Its tables are trained with reads only, because the benchmarks write
+    /// nothing.
     pub(super) fn new(name: &str, setup: &Setup<'_>) -> anyhow::Result<Self> {
         let spec = Catalogue::get(name)?;
         let device = spec.build()?;
         let (cache_kib, solid_state) = match &spec.device {
             DeviceSpec::Mechanical(m) => (m.cache.size_kib, false),
-            // An SSD's reads are all taken for misses (GF 4.3.1).
+            // All reads of an SSD count as misses (GF 4.3.1).
             _ => (0, true),
         };
         let mut timed = Synchronous::new(device.clone());

@@ -2,7 +2,7 @@
 
 use super::BENCHMARKS;
 use super::bench::{self, Run};
-use super::cells::{Results, VARIANTS, View};
+use super::cells::{FlightResults, PairView, VARIANTS};
 use crate::ResultTable;
 use crate::outcome::Cell;
 
@@ -16,14 +16,14 @@ const NAMES: [[&str; 2]; 5] = [
 ];
 
 /// All tables.
-pub(super) fn all(results: &Results) -> Vec<ResultTable> {
+pub(super) fn all(results: &FlightResults) -> Vec<ResultTable> {
     let mut tables = Vec::new();
     for solid_state in [false, true] {
         for (i, &(pair, hard, ssd)) in results.plan.pairs.iter().enumerate() {
             let Some(figure) = (if solid_state { ssd } else { Some(hard) }) else { continue };
             let [a, b] = pair.map(bench::name);
             let title = format!(
-                "GF Figure {figure}: {a} and {b} alone, and the autopilot that begins with one of them; times as shares \
+                "GF Figure {figure}: {a} and {b} alone, and the autopilot, which begins with either; times as shares \
                  of the slowest of the four (GF 4.3)"
             );
             let views = results.views().filter(|v| v.pair == pair && v.disk.solid_state == solid_state);
@@ -36,7 +36,7 @@ pub(super) fn all(results: &Results) -> Vec<ResultTable> {
     tables
 }
 
-fn figure_of<'a>(name: &'static str, title: String, views: impl Iterator<Item = View<'a>>) -> ResultTable {
+fn figure_of<'a>(name: &'static str, title: String, views: impl Iterator<Item = PairView<'a>>) -> ResultTable {
     let benchmarks = BENCHMARKS.map(|b| b.to_string());
     let mut columns = vec!["disk", "processes", "scheduler", "total"];
     columns.extend(benchmarks.iter().map(String::as_str));
@@ -65,7 +65,7 @@ fn figure_of<'a>(name: &'static str, title: String, views: impl Iterator<Item = 
 }
 
 /// Seconds under each scheduler alone.
-fn alone(results: &Results) -> ResultTable {
+fn alone(results: &FlightResults) -> ResultTable {
     let benchmarks = BENCHMARKS.map(|b| format!("{b}_s"));
     let mut columns = vec!["disk", "processes", "scheduler", "total_s"];
     columns.extend(benchmarks.iter().map(String::as_str));
@@ -82,9 +82,9 @@ fn alone(results: &Results) -> ResultTable {
     table
 }
 
-/// The thesis' trials and those that last.
-fn lasting(results: &Results) -> ResultTable {
-    let title = "The source's trials, and trials that last: total time against the better of the two alone, %";
+/// The thesis' trials, and longer ones.
+fn lasting(results: &FlightResults) -> ResultTable {
+    let title = "The source's trials, and longer ones: total time against the better of the two alone, %";
     let columns = ["disk", "processes", "scheduler", "source_%", "lasting_%", "changes", "pinned", "model_error_%"];
     let mut table = ResultTable::new("lasting", title, &columns);
     for view in results.views() {
@@ -105,9 +105,9 @@ fn lasting(results: &Results) -> ResultTable {
     table
 }
 
-/// What else the autopilot might compare.
-fn variants(results: &Results) -> Option<ResultTable> {
-    let title = "What the autopilot compares, and on what: total time against the better of the two alone, %";
+/// Other objectives and models that the autopilot might use.
+fn variants(results: &FlightResults) -> Option<ResultTable> {
+    let title = "Other objectives and models of the autopilot: total time against the better of the two alone, %";
     let columns = ["disk", "processes", "scheduler", "compared", "over_better_%", "changes", "pinned", "model_error_%"];
     let mut table = ResultTable::new("variants", title, &columns);
     for cell in results.cells.iter().filter(|cell| !cell.varied.is_empty()) {

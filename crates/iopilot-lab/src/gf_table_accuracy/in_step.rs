@@ -1,17 +1,17 @@
 //! [`InStep`]: delays each lesson until both disks have served the request.
 
-use super::virtual_disk::Lesson;
+use super::service::Lesson;
 use iopilot_block::{Lba, Sectors};
 use std::collections::{HashMap, VecDeque};
 
 /// Sectors of a block of the file system.
 const BLOCK: u64 = 8;
 
-/// How often either disk has served each block, and the lessons that are held back.
+/// Counts how often each of the two disks has served each block, and holds lessons back.
 ///
-/// A virtual disk learns everything that the disk has served *by then* (GF 3.2.1). When it lags behind, it has already
-/// learnt the times of requests that it has still to serve. A reader that goes backwards has the miss and the hits behind
-/// it in one cell; the virtual disk then takes the miss for a hit. O(1) for each block of a request.
+/// The table disk learns from all requests that the disk has served *by then* (GF 3.2.1). When it is late, it has
+/// already learnt the times of requests that it has not served yet. A reader that goes backwards has a miss and the
+/// hits that follow in one cell, so that the table disk takes the miss for a hit. O(1) for each block of a request.
 #[derive(Default)]
 pub(super) struct InStep {
     blocks: HashMap<u64, Block>,
@@ -19,16 +19,17 @@ pub(super) struct InStep {
 
 #[derive(Default)]
 struct Block {
-    /// How often the virtual disk has served it (`here`), and the disk (`there`).
+    /// How often the table disk has served the block (`here`), and the disk (`there`).
     here: u32,
     there: u32,
-    /// Times of requests that begin here, each with how often the virtual disk has served the block when it too has
-    /// served the request.
+    /// Lessons of requests that begin here, each with the count of `here` at which the table disk has served that
+    /// request, too.
     waiting: VecDeque<(u32, Lesson)>,
 }
 
 impl InStep {
-    /// The disk has served a request. True where the virtual disk has served it too; else the lesson is held back.
+    /// The disk has served a request. Returns true if the table disk has served it, too; otherwise the lesson is held
+    /// back.
     pub(super) fn served_there(&mut self, lesson: &Lesson) -> bool {
         let mut blocks = blocks(lesson.service.lba, lesson.service.sectors);
         let Some(first) = blocks.next() else { return true };
@@ -42,7 +43,7 @@ impl InStep {
         due
     }
 
-    /// The virtual disk has served a request: passes the lessons that waited for it to `learn`.
+    /// The table disk has served a request: passes the lessons that waited for it to `learn`.
     pub(super) fn served_here(&mut self, lba: Lba, sectors: Sectors, mut learn: impl FnMut(&Lesson)) {
         for block in blocks(lba, sectors) {
             let block = self.blocks.entry(block).or_default();
@@ -62,11 +63,11 @@ fn blocks(lba: Lba, sectors: Sectors) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gf_table_accuracy::measure::Service;
+    use crate::gf_table_accuracy::service::DeviceService;
     use iopilot_block::{Nanos, Op};
 
     fn lesson(lba: u64, sectors: u32) -> Lesson {
-        let service = Service {
+        let service = DeviceService {
             op: Op::Read,
             lba: Lba(lba),
             sectors: Sectors(sectors),
@@ -77,7 +78,7 @@ mod tests {
         Lesson { service, previous_end: Lba(0) }
     }
 
-    /// Where the requests begin whose times are learnt when the virtual disk serves this one.
+    /// The first sectors of the requests whose times are learnt when the table disk serves this one.
     fn learnt(in_step: &mut InStep, lba: u64, sectors: u32) -> Vec<u64> {
         let mut learnt = Vec::new();
         in_step.served_here(Lba(lba), Sectors(sectors), |lesson| learnt.push(lesson.service.lba.0));
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_waits_until_the_virtual_disk_has_served_where_it_begins() {
+    fn a_time_waits_until_the_table_disk_has_served_the_first_block() {
         let mut in_step = InStep::default();
         assert!(!in_step.served_there(&lesson(64, 16)));
         assert!(learnt(&mut in_step, 72, 8).is_empty());
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_virtual_disk_served_first_is_learnt_at_once_as_often_as_it_did() {
+    fn what_the_table_disk_served_first_is_learnt_at_once_as_often_as_it_did() {
         let mut in_step = InStep::default();
         assert!(learnt(&mut in_step, 64, 16).is_empty());
         assert!(in_step.served_there(&lesson(64, 8)));

@@ -1,6 +1,6 @@
 //! Judges the source's claims by the measurements.
 
-use super::measure::Case;
+use super::measure::AccuracyCase;
 use super::tables::{differences, means, of_the_source, percent};
 use super::{PROCESSES, SAMPLES, Subject, Variant, WAYS, Way, picture};
 use crate::gf::GfBenchmark;
@@ -15,16 +15,16 @@ const NO_SIZE: Variant = Variant { by_size: false, ..BEST };
 /// The number of cells beyond a goal that are named.
 const NAMED: usize = 6;
 
-/// Why a virtual disk that gets copies differs from the disk.
-const OUT_OF_STEP: &str = "it gets a request when the disk's process asks, and waits in vain for those that the disk serves \
-                           later: so their turns come in another order than the disk's, which passes through the files as \
-                           they lie, and it seeks farther";
-/// Why a virtual disk in a closed loop differs, where it is ahead of the disk.
-const AHEAD: &str = "once it is ahead of the disk it meets hits, many in the time that the disk takes for one miss, and \
-                     learns of that miss afterwards: so it gets ahead farther";
+/// Why a table disk that gets copies differs from the disk.
+const OUT_OF_STEP: &str = "it gets a request when the disk's process issues it, and idles in vain for requests that \
+                           the disk serves later: so processes take turns in another order than at the disk, which \
+                           passes through the files as they lie, and it seeks farther";
+/// Why a table disk in a closed loop differs, if it is ahead of the disk.
+const AHEAD: &str = "once it is ahead of the disk it serves hits, many in the time that the disk takes for one miss, \
+                     and learns that miss afterwards: so it gets further ahead";
 
 /// Tables, claims and notes.
-pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
+pub(super) fn outcome(cases: &[AccuracyCase], quick: bool) -> Outcome {
     let mut claims = vec![after_tac(cases)];
     for subject in Subject::ALL {
         claims.extend([whole(cases, subject), each(cases, subject)]);
@@ -33,10 +33,11 @@ pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
     claims.extend([samples(cases), backwards(cases), small_part(cases), size(cases), alike_on_ssd(cases), hits(cases)]);
     let too_large = cases.iter().map(|case| case.too_large_percent).fold(0.0, f64::max);
     let mut notes = vec![
-        "the virtual disk has a scheduler and a queue of its own and learns while both run, as the source's does; in \
-         step: it learns the time of a request when it has served that one too; same order: it serves what the disk \
-         served, in that order; closed loop: its processes go on when it has served them (GF 4.2), not when the disk \
-         has; off line: it learns nothing while it runs; three tables: with a simulated cache (GF 4.3.1)"
+        "VD is the table-based disk. It has a scheduler and a queue of its own and learns while both run, as the \
+         source's does; in step: it learns the time of a request once it has served that request, too; same order: it \
+         serves what the disk served, in that order; closed loop: its processes resume when it has served them (GF \
+         4.2), not when the disk has; off line: it learns nothing while it runs; three tables: with a simulated cache \
+         (GF 4.3.1)"
             .to_owned(),
         "the source's disks and files are not at hand: the disk is the catalogue's st3400620as, the SSD its ssd-160"
             .to_owned(),
@@ -53,10 +54,10 @@ pub(super) fn outcome(cases: &[Case], quick: bool) -> Outcome {
     }
 }
 
-/// Where, and by how many percent the mean time differs.
+/// Names of cases, and by how many percent the mean time differs.
 type Cells = Vec<(String, f64)>;
 
-fn cells(cases: &[Case], subject: Subject, variant: Variant) -> Cells {
+fn cells(cases: &[AccuracyCase], subject: Subject, variant: Variant) -> Cells {
     let mut cells = Vec::new();
     for case in cases.iter().filter(|case| case.subject == subject) {
         for (_, means) in case.virtual_disks.iter().filter(|(v, _)| *v == variant) {
@@ -70,7 +71,7 @@ fn cells(cases: &[Case], subject: Subject, variant: Variant) -> Cells {
 }
 
 /// The same for all numbers of samples.
-fn cells_of_all(cases: &[Case], subject: Subject, way: Way) -> Cells {
+fn cells_of_all(cases: &[AccuracyCase], subject: Subject, way: Way) -> Cells {
     let of = |samples| {
         let cells = cells(cases, subject, way(samples)).into_iter();
         cells.map(move |(name, d)| (format!("{name}, {samples} samples"), d))
@@ -78,8 +79,8 @@ fn cells_of_all(cases: &[Case], subject: Subject, way: Way) -> Cells {
     SAMPLES.into_iter().flat_map(of).collect()
 }
 
-/// Of each way to set the virtual disk up, by samples: the largest difference of a benchmark's mean.
-fn largest(cases: &[Case]) -> ResultTable {
+/// For each way to set the table disk up, by samples: the largest difference of a benchmark's mean.
+fn largest(cases: &[AccuracyCase]) -> ResultTable {
     let title = "Largest difference of a benchmark's mean I/O time with 1, 8 and 32 processes, %, by samples a cell";
     let mut columns = vec!["device".to_owned(), "goal".to_owned(), "virtual disk".to_owned()];
     columns.extend(SAMPLES.map(|samples| samples.to_string()));
@@ -113,13 +114,13 @@ fn of(subject: Subject) -> &'static str {
     }
 }
 
-fn after_tac(cases: &[Case]) -> Claim {
+fn after_tac(cases: &[AccuracyCase]) -> Claim {
     let mut cells = cells(cases, Subject::Disk, BEST);
     cells.retain(|(name, _)| !name.starts_with("TAC"));
     let (mean, most) = sizes(&cells);
     Claim::new(
         "GF 3.5.1",
-        "once TAC is over, with 64 samples a cell the virtual disk differs by less than 5 % on average",
+        "once TAC is over, with 64 samples a cell the table disk differs by less than 5 % on average",
         "below 5 % on average over the other four benchmarks",
         format!("{mean:.2} % on average, {most:.2} % at most"),
         mean < 5.0,
@@ -127,7 +128,7 @@ fn after_tac(cases: &[Case]) -> Claim {
     )
 }
 
-fn whole(cases: &[Case], subject: Subject) -> Claim {
+fn whole(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let goal = subject.goal();
     let mut texts = Vec::new();
     let mut held = true;
@@ -153,7 +154,7 @@ fn beyond(cells: &Cells, goal: f64) -> Vec<String> {
     cells.iter().filter(|(_, d)| d.abs() > goal).map(|(name, d)| format!("{name} ({d:+.2} %)")).collect()
 }
 
-fn each(cases: &[Case], subject: Subject) -> Claim {
+fn each(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let goal = subject.goal();
     let cells = cells(cases, subject, BEST);
     let (mean, most) = sizes(&cells);
@@ -171,11 +172,11 @@ fn each(cases: &[Case], subject: Subject) -> Claim {
     };
     let why = match subject {
         Subject::Disk => {
-            "after a miss the disk is ahead of the virtual disk, which meanwhile learns from hits that it has still to \
+            "after a miss the disk is ahead of the table disk, which meanwhile learns from hits that it has still to \
              serve itself: faster, as the source's was"
         }
         Subject::CacheOff => OUT_OF_STEP,
-        Subject::Ssd => "its scheduler serves in another order, and merges others, than the disk's",
+        Subject::Ssd => "its scheduler serves and merges in another order than the disk's",
     };
     Claim::new(
         where_in(subject),
@@ -187,23 +188,23 @@ fn each(cases: &[Case], subject: Subject) -> Claim {
     )
 }
 
-fn in_step(cases: &[Case], subject: Subject) -> Claim {
+fn in_step(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let what = "the same, learning in step";
     with_all_samples(cases, subject, Variant::in_step, what, OUT_OF_STEP)
 }
 
-fn closed_loop(cases: &[Case], subject: Subject) -> Claim {
+fn closed_loop(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let what = "the same, in a closed loop and learning in step";
     with_all_samples(cases, subject, Variant::closed_in_step, what, AHEAD)
 }
 
-fn model_alone(cases: &[Case], subject: Subject) -> Claim {
+fn model_alone(cases: &[AccuracyCase], subject: Subject) -> Claim {
     let what = "the same, serving in the same order: the tables alone";
-    with_all_samples(cases, subject, Variant::same_order, what, "a cell is learnt anew from sample to sample")
+    with_all_samples(cases, subject, Variant::same_order, what, "a cell changes with every sample")
 }
 
-/// Each benchmark's mean, each number of samples.
-fn with_all_samples(cases: &[Case], subject: Subject, way: Way, what: &str, why: &str) -> Claim {
+/// A claim about each benchmark's mean with each number of samples.
+fn with_all_samples(cases: &[AccuracyCase], subject: Subject, way: Way, what: &str, why: &str) -> Claim {
     let goal = subject.goal();
     let cells = cells_of_all(cases, subject, way);
     let (mean, most) = sizes(&cells);
@@ -225,7 +226,7 @@ fn with_all_samples(cases: &[Case], subject: Subject, way: Way, what: &str, why:
     )
 }
 
-fn samples(cases: &[Case]) -> Claim {
+fn samples(cases: &[AccuracyCase]) -> Claim {
     let of = |samples| sizes(&cells(cases, Subject::Disk, Variant::learning(samples))).0;
     let by = SAMPLES.map(|samples| (samples, of(samples)));
     let texts: Vec<String> = by.iter().map(|(samples, mean)| format!("{mean:.2} % with {samples}")).collect();
@@ -240,7 +241,7 @@ fn samples(cases: &[Case]) -> Claim {
     )
 }
 
-fn backwards(cases: &[Case]) -> Claim {
+fn backwards(cases: &[AccuracyCase]) -> Claim {
     let mut tac: Cells =
         SAMPLES.iter().flat_map(|&samples| cells(cases, Subject::Disk, Variant::learning(samples))).collect();
     tac.retain(|(name, _)| name.starts_with("TAC"));
@@ -249,7 +250,7 @@ fn backwards(cases: &[Case]) -> Claim {
     let (least, most) = source.fold((f64::MAX, f64::MIN), |(l, h), d| (l.min(d), h.max(d)));
     Claim::new(
         "GF 3.5.1",
-        "reading backwards, the virtual disk is faster than the disk, the more so the fewer samples",
+        "reading backwards, the table disk is faster than the disk, the more so the fewer samples",
         format!("below 0 % with any number of samples; the source's are {least:+.1} % to {most:+.1} %"),
         format!("{low:+.1} % to {high:+.1} %"),
         high < 0.0,
@@ -257,7 +258,7 @@ fn backwards(cases: &[Case]) -> Claim {
     )
 }
 
-fn small_part(cases: &[Case]) -> Claim {
+fn small_part(cases: &[AccuracyCase]) -> Claim {
     let shares: Vec<(u32, f64)> = cases
         .iter()
         .filter(|case| case.subject == Subject::Disk)
@@ -274,7 +275,7 @@ fn small_part(cases: &[Case]) -> Claim {
     )
 }
 
-fn size(cases: &[Case]) -> Claim {
+fn size(cases: &[AccuracyCase]) -> Claim {
     let ((with, _), (without, most)) =
         (sizes(&cells(cases, Subject::Disk, BEST)), sizes(&cells(cases, Subject::Disk, NO_SIZE)));
     Claim::new(
@@ -287,7 +288,7 @@ fn size(cases: &[Case]) -> Claim {
     )
 }
 
-fn alike_on_ssd(cases: &[Case]) -> Claim {
+fn alike_on_ssd(cases: &[AccuracyCase]) -> Claim {
     let by = SAMPLES.map(|samples| sizes(&cells(cases, Subject::Ssd, Variant::learning(samples))));
     let (low, high) = by.iter().fold((f64::MAX, 0.0f64), |(l, h), (mean, _)| (l.min(*mean), h.max(*mean)));
     let most = by.iter().fold(0.0f64, |m, (_, most)| m.max(*most));
@@ -301,7 +302,7 @@ fn alike_on_ssd(cases: &[Case]) -> Claim {
     )
 }
 
-fn hits(cases: &[Case]) -> Claim {
+fn hits(cases: &[AccuracyCase]) -> Claim {
     let both: Vec<(u32, (f64, f64))> = cases.iter().filter_map(|c| Some((c.processes, c.hits_percent?))).collect();
     let texts = both.iter().map(|(n, (real, simulated))| format!("{simulated:.1} % of {real:.1} % with {n}"));
     Claim::new(
@@ -310,6 +311,6 @@ fn hits(cases: &[Case]) -> Claim {
         "within 5 points of a hundred",
         texts.collect::<Vec<_>>().join(", "),
         !both.is_empty() && both.iter().all(|(_, (real, simulated))| (real - simulated).abs() <= 5.0),
-        "the disk's read-ahead is what its maker did, the simulated one a few rules",
+        "the disk's read-ahead is its maker's, the simulated one follows a few rules",
     )
 }

@@ -1,11 +1,12 @@
-//! Runs the disk and the virtual disks.
+//! Runs the disk and the table disks.
 
-use super::shadow::Shadow;
-use super::virtual_disk::VirtualDisk;
+use super::learning_table_disk::LearningTableDisk;
+use super::service::DeviceService;
+use super::shadow::RequestCopies;
 use super::{PROCESSES, Subject, Variant, variants};
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, GfBenchmark};
-use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
+use iopilot_block::{Lba, Nanos, ProcessId, Sectors};
 use iopilot_catalogue::{
     AnyDevice, DeviceSpec, SimulatedCacheModel, TableForm, TableLookup, TimeTables, Training, three_tables,
 };
@@ -22,36 +23,14 @@ const SCHEDULER: &str = "cfq";
 const HIT_LIMIT: Nanos = Nanos::from_millis(1);
 const BENCHMARKS: usize = GfBenchmark::ALL.len();
 
-/// A request as a device served it; requests that were merged are one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Service {
-    pub(super) op: Op,
-    pub(super) lba: Lba,
-    pub(super) sectors: Sectors,
-    pub(super) issued: Nanos,
-    pub(super) completed: Nanos,
-    /// Which of the benchmarks it belongs to.
-    pub(super) benchmark: usize,
-}
-
-impl Service {
-    pub(super) fn time(&self) -> Nanos {
-        self.completed - self.issued
-    }
-
-    pub(super) fn end(&self) -> Lba {
-        Lba(self.lba.0 + u64::from(self.sectors.0))
-    }
-}
-
 /// The mean time of a request in each benchmark and in all of them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Means {
+pub(super) struct BenchmarkMeans {
     sums: [f64; BENCHMARKS],
     counts: [u64; BENCHMARKS],
 }
 
-impl Means {
+impl BenchmarkMeans {
     fn add(&mut self, benchmark: usize, time: Nanos) {
         self.sums[benchmark] += time.as_micros_f64();
         self.counts[benchmark] += 1;
@@ -69,7 +48,7 @@ impl Means {
         self.counts.iter().sum()
     }
 
-    fn over(services: &[Service]) -> Self {
+    fn over(services: &[DeviceService]) -> Self {
         let mut means = Self::default();
         services.iter().for_each(|s| means.add(s.benchmark, s.time()));
         means
@@ -77,16 +56,16 @@ impl Means {
 }
 
 /// The results of one number of processes on one device.
-pub(super) struct Case {
+pub(super) struct AccuracyCase {
     pub(super) subject: Subject,
     pub(super) processes: u32,
     /// The disk itself.
-    pub(super) real: Means,
-    pub(super) virtual_disks: Vec<(Variant, Means)>,
-    /// Of each virtual disk with a scheduler of its own: after so many requests the difference over the last
-    /// [`Case::window`] of them, in percent.
+    pub(super) real: BenchmarkMeans,
+    pub(super) virtual_disks: Vec<(Variant, BenchmarkMeans)>,
+    /// For each table disk with a scheduler of its own: after some numbers of requests, the difference over the last
+    /// [`AccuracyCase::window`] of them, in percent.
     pub(super) along: Vec<(Variant, Vec<(f64, f64)>)>,
-    /// Requests a point of [`Case::along`] is over.
+    /// The number of requests that a point of [`AccuracyCase::along`] covers.
     pub(super) window: usize,
     /// How many requests the disk had served at the end of each benchmark.
     pub(super) ends: [usize; BENCHMARKS],
@@ -102,12 +81,12 @@ pub(super) struct Case {
 struct Trained {
     device: AnyDevice,
     two: TimeTables,
-    /// Of the disk with a cache.
+    /// Three tables with a simulated cache, for a disk with a cache.
     three: Option<(TimeTables, SimulatedCacheModel)>,
 }
 
 /// All devices and numbers of processes, in order.
-pub(super) fn all(setup: &Setup<'_>) -> anyhow::Result<Vec<Case>> {
+pub(super) fn all(setup: &Setup<'_>) -> anyhow::Result<Vec<AccuracyCase>> {
     let trained = Subject::ALL.into_par_iter().map(|subject| train(subject, setup));
     let trained = trained.collect::<anyhow::Result<Vec<_>>>()?;
     let cases: Vec<(usize, u32)> = (0..trained.len()).flat_map(|s| PROCESSES.map(|p| (s, p))).collect();
@@ -135,7 +114,7 @@ fn train(subject: Subject, setup: &Setup<'_>) -> anyhow::Result<Trained> {
     Ok(Trained { two: tables(TableForm::Two)?, three, device })
 }
 
-fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) -> anyhow::Result<Case> {
+fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) -> anyhow::Result<AccuracyCase> {
     let device = &trained.device;
     let requests = if setup.quick { 1600 } else { 48_000 };
     let source =
@@ -152,21 +131,21 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
             _ => (&trained.two, SimulatedCacheModel::NONE),
         };
         let tables = tables.averaged(variant.samples);
-        let tables = if variant.by_size { tables } else { tables.without_size() };
         let means = if variant.same_order {
             in_the_same_order(tables, &services)
         } else {
-            let disk = VirtualDisk::new(tables, cache, variant.learning, &services);
+            let disk = LearningTableDisk::new(tables, cache, variant.learning, &services);
+            let disk = if variant.by_size { disk } else { disk.without_size() };
             let (log, simulated) = match variant.closed {
                 true => served(of.clone(), disk, subject, setup)?,
-                false => served(Shadow::new(&log), disk, subject, setup)?,
+                false => served(RequestCopies::new(&log), disk, subject, setup)?,
             };
             let copies = self::services(&log, benchmark);
             along.push((variant, differences(&services, &copies, window)));
             if variant.three && !variant.closed {
                 hits_percent = Some((100.0 * hits, 100.0 * simulated));
             }
-            Means::over(&copies)
+            BenchmarkMeans::over(&copies)
         };
         virtual_disks.push((variant, means));
     }
@@ -175,19 +154,31 @@ fn case(subject: Subject, processes: u32, trained: &Trained, setup: &Setup<'_>) 
     let cells = cells(device.capacity(), &services);
     let mut ends = [0; BENCHMARKS];
     services.iter().enumerate().for_each(|(i, s)| ends[s.benchmark] = i + 1);
-    let real = Means::over(&services);
-    Ok(Case { subject, processes, real, virtual_disks, along, window, ends, hits_percent, cells, too_large_percent })
+    let real = BenchmarkMeans::over(&services);
+    Ok(AccuracyCase {
+        subject,
+        processes,
+        real,
+        virtual_disks,
+        along,
+        window,
+        ends,
+        hits_percent,
+        cells,
+        too_large_percent,
+    })
 }
 
-/// After every so many requests, by how many percent the last `window` took longer in `copies` than in `services`.
-fn differences(services: &[Service], copies: &[Service], window: usize) -> Vec<(f64, f64)> {
+/// At regular numbers of requests, by how many percent the last `window` took longer in `copies` than in `services`.
+fn differences(services: &[DeviceService], copies: &[DeviceService], window: usize) -> Vec<(f64, f64)> {
     let both = services.len().min(copies.len());
-    let sum = |of: &[Service], end: usize| -> f64 { of[end - window..end].iter().map(|s| s.time().0 as f64).sum() };
+    let sum =
+        |of: &[DeviceService], end: usize| -> f64 { of[end - window..end].iter().map(|s| s.time().0 as f64).sum() };
     let ends = (window..=both).step_by(window / 5);
     ends.map(|end| (end as f64, 100.0 * (sum(copies, end) / sum(services, end) - 1.0))).collect()
 }
 
-/// Runs `source` to its end; the requests in order of arrival, and the share that hit a cache.
+/// Runs `source` to its end. Returns the requests in order of arrival, and the share that hit a cache.
 fn served<S: Source, D: Device>(
     source: S,
     device: D,
@@ -195,7 +186,7 @@ fn served<S: Source, D: Device>(
     setup: &Setup<'_>,
 ) -> anyhow::Result<(Vec<TraceRecord>, f64)> {
     let config = RunConfig {
-        // The tables tell how long one request takes, not how several overlap.
+        // The tables hold the time of one request alone, not of overlapping ones.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         rotational: subject != Subject::Ssd,
         seed: setup.seed,
@@ -206,13 +197,13 @@ fn served<S: Source, D: Device>(
     Ok((report.log.unwrap_or_default(), report.cache_hit_share))
 }
 
-/// What the device served, in order: the requests of one issue were merged into one.
-fn services(log: &[TraceRecord], benchmark: impl Fn(ProcessId) -> Option<GfBenchmark>) -> Vec<Service> {
-    let mut services: Vec<Service> = log
+/// The services of the device, in order. Requests that were issued together were merged into one.
+fn services(log: &[TraceRecord], benchmark: impl Fn(ProcessId) -> Option<GfBenchmark>) -> Vec<DeviceService> {
+    let mut services: Vec<DeviceService> = log
         .iter()
         .filter_map(|record| {
             let of = benchmark(record.process?)?;
-            Some(Service {
+            Some(DeviceService {
                 op: record.op,
                 lba: record.lba,
                 sectors: record.sectors,
@@ -234,8 +225,8 @@ fn services(log: &[TraceRecord], benchmark: impl Fn(ProcessId) -> Option<GfBench
 }
 
 /// The tables' prediction of each request that the disk served, made before they learn from it.
-fn in_the_same_order(mut tables: TimeTables, services: &[Service]) -> Means {
-    let mut means = Means::default();
+fn in_the_same_order(mut tables: TimeTables, services: &[DeviceService]) -> BenchmarkMeans {
+    let mut means = BenchmarkMeans::default();
     let mut previous = Lba(0);
     for s in services {
         let lookup = TableLookup::new(s.op, s.lba, s.sectors, previous);
@@ -247,7 +238,7 @@ fn in_the_same_order(mut tables: TimeTables, services: &[Service]) -> Means {
 }
 
 /// How many cells of the table of reads the services fall into, and how many there are.
-fn cells(capacity: u64, services: &[Service]) -> (usize, usize) {
+fn cells(capacity: u64, services: &[DeviceService]) -> (usize, usize) {
     let mut tables = TimeTables::new(TableForm::Two, capacity, 1);
     let mut previous = Lba(0);
     for s in services {

@@ -1,6 +1,6 @@
 //! The difference along the test, as in GF Figures 3.7 and 3.22.
 
-use super::measure::Case;
+use super::measure::AccuracyCase;
 use super::{SAMPLES, Variant};
 use crate::gf::GfBenchmark;
 use iopilot_render::Scale;
@@ -9,19 +9,19 @@ use iopilot_render::svg::{Frame, escape, line, px};
 use std::fmt::Write;
 
 const SIZE: (f64, f64) = (900.0, 320.0);
-/// For each number of samples a colour that most eyes tell from the others.
+/// A colour for each number of samples. Most eyes tell them apart.
 const COLOURS: [&str; 4] = ["#cc79a7", "#e69f00", "#0072b2", "#009e73"];
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#808892}.name{font-size:14px;fill:#5d6570}\
     .tick{text-anchor:middle}.y{text-anchor:end}.grid,.axis,.minor{stroke:#80889255;fill:none}\
     .end{stroke:#808892;stroke-dasharray:4 4;fill:none}.line{fill:none;stroke-width:1.4;stroke-linejoin:round}";
 
 /// The file's name and content.
-pub(super) fn of(case: &Case) -> (String, String) {
+pub(super) fn of(case: &AccuracyCase) -> (String, String) {
     let name = case.subject.name().replace(", ", "-").replace(' ', "-").to_lowercase();
     (format!("gf-table-accuracy-{name}-{}.svg", case.processes), draw(case))
 }
 
-fn draw(case: &Case) -> String {
+fn draw(case: &AccuracyCase) -> String {
     let lines: Vec<(usize, &[(f64, f64)])> = (0..SAMPLES.len())
         .filter_map(|i| {
             let learning = Variant::learning(SAMPLES[i]);

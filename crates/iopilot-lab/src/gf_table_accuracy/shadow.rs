@@ -1,27 +1,27 @@
-//! [`Shadow`]: copies of the requests that a disk got, for the virtual disk (GF 3.2.3).
+//! [`RequestCopies`]: copies of the disk's requests, for the table disk (GF 3.2.3).
 
 use iopilot_block::{Criticality, Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::BTreeMap;
 
-/// A request reaches the virtual disk when it reached the disk, or later: first the requests of its process complete here
-/// that had completed there.
-pub(super) struct Shadow {
+/// A request reaches the table disk when it reached the disk, or later: the requests of its process that had completed
+/// at the disk must complete here first.
+pub(super) struct RequestCopies {
     processes: Vec<Process>,
-    /// Which process stands where.
+    /// The index of each process.
     index: BTreeMap<ProcessId, usize>,
 }
 
 struct Process {
     id: ProcessId,
-    /// In order of arrival.
+    /// Its requests, in order of arrival.
     requests: Vec<Copy>,
     next: usize,
-    /// Of those issued, which are under way here: their places in `requests`.
+    /// The requests in flight here: indices into `requests`.
     outstanding: Vec<usize>,
     blocked: bool,
-    /// When it last could go on.
+    /// When the process could last resume.
     since: Nanos,
     done: bool,
 }
@@ -46,7 +46,7 @@ impl Process {
     }
 }
 
-impl Shadow {
+impl RequestCopies {
     /// Copies of `records`, which are in order of arrival.
     pub(super) fn new(records: &[TraceRecord]) -> Self {
         let mut index = BTreeMap::new();
@@ -89,7 +89,7 @@ impl Shadow {
     }
 }
 
-impl Source for Shadow {
+impl Source for RequestCopies {
     fn next_event(&self) -> Option<Nanos> {
         self.processes.iter().filter_map(Process::due).min()
     }
@@ -127,7 +127,7 @@ impl Source for Shadow {
         }
     }
 
-    /// The disk's own times contain how long its tasks took to go on.
+    /// The times recorded at the disk include the time that its tasks took to resume.
     fn thinks_from_block_layer(&self) -> bool {
         true
     }
@@ -156,14 +156,14 @@ mod tests {
     fn copies_on_an_equal_disk_are_served_as_the_requests_were() {
         for processes in [1, 5] {
             let log = served(BenchmarkSequence::new(&GfBenchmark::ALL, processes, 100, 400 << 21, 1), 300);
-            assert_eq!(served(Shadow::new(&log), 300), log);
+            assert_eq!(served(RequestCopies::new(&log), 300), log);
         }
     }
 
     #[test]
     fn on_a_slower_disk_a_process_waits_for_its_own() {
         let log = served(BenchmarkSequence::new(&[GfBenchmark::Tac], 2, 100, 400 << 21, 1), 300);
-        let slow = served(Shadow::new(&log), 900);
+        let slow = served(RequestCopies::new(&log), 900);
         assert_eq!(slow.len(), log.len());
         let last = |log: &[TraceRecord]| log.iter().filter_map(|r| r.completion).max().unwrap();
         assert!(last(&slow) > last(&log));
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn on_a_faster_disk_nothing_arrives_before_its_original() {
         let log = served(BenchmarkSequence::new(&[GfBenchmark::Ior], 3, 100, 400 << 21, 1), 300);
-        let fast = served(Shadow::new(&log), 10);
+        let fast = served(RequestCopies::new(&log), 10);
         assert!(fast.iter().zip(&log).all(|(copy, original)| copy.arrival >= original.arrival));
         assert!(fast.iter().map(|r| r.arrival).eq(log.iter().map(|r| r.arrival)));
     }

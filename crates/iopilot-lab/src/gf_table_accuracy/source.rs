@@ -1,6 +1,6 @@
 //! What the source measured: mean I/O times of a request, µs.
 
-/// GF Table 3.2, by processes: the real disk, then the virtual disk with 8, 16, 32 and 64 samples a cell.
+/// GF Table 3.2, by processes: the real disk, then the table disk with 8, 16, 32 and 64 samples a cell.
 pub(super) const CACHE_ON: [(u32, [[f64; 5]; 5]); 3] = [
     (
         1,
@@ -34,7 +34,7 @@ pub(super) const CACHE_ON: [(u32, [[f64; 5]; 5]); 3] = [
     ),
 ];
 
-/// GF Table 3.3, by processes: the real disk with its cache off, then the virtual disk with 64 samples a cell.
+/// GF Table 3.3, by processes: the real disk with its cache off, then the table disk with 64 samples a cell.
 pub(super) const CACHE_OFF: [(u32, [[f64; 5]; 2]); 3] = [
     (1, [[8153.0, 6805.0, 8383.0, 6597.0, 8524.0], [8141.0, 6779.0, 8358.0, 6517.0, 8479.0]]),
     (8, [[8131.0, 6605.0, 8339.0, 12374.0, 9957.0], [8132.0, 6593.0, 8321.0, 11975.0, 10514.0]]),

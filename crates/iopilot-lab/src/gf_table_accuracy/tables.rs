@@ -1,6 +1,6 @@
 //! The tables of the measurements.
 
-use super::measure::{Case, Means};
+use super::measure::{AccuracyCase, BenchmarkMeans};
 use super::{SAMPLES, Subject, source};
 use crate::ResultTable;
 use crate::gf::GfBenchmark;
@@ -24,11 +24,11 @@ fn table(name: &'static str, title: &str, first: &[&str], unit: &str, last: &[&s
 }
 
 /// Mean I/O times, as in GF Tables 3.2 and 3.3.
-pub(super) fn means(cases: &[Case]) -> ResultTable {
+pub(super) fn means(cases: &[AccuracyCase]) -> ResultTable {
     let title = "Mean I/O time of a request, µs";
     let mut table = table("means", title, &["device", "processes", "disk"], "us", &["requests"]);
     for case in cases {
-        let mut row = |name: String, means: &Means| {
+        let mut row = |name: String, means: &BenchmarkMeans| {
             let mut cells: Vec<Cell> = vec![case.subject.name().into(), u64::from(case.processes).into(), name.into()];
             cells.extend((0..BENCHMARKS).map(|b| Cell::from(means.of_us(b))));
             cells.extend([means.all_us().into(), means.requests().into()]);
@@ -41,7 +41,7 @@ pub(super) fn means(cases: &[Case]) -> ResultTable {
 }
 
 /// Differences from the real disk, ours and the source's.
-pub(super) fn differences(cases: &[Case]) -> ResultTable {
+pub(super) fn differences(cases: &[AccuracyCase]) -> ResultTable {
     let title = "Difference of the mean I/O time of a request from the real disk's, %; GF: the source's own tables";
     let mut table = table("differences", title, &["device", "processes", "disk", "goal"], "%", &[]);
     for case in cases {
@@ -68,7 +68,8 @@ pub(super) fn differences(cases: &[Case]) -> ResultTable {
     table
 }
 
-/// The source's own differences in percent, by samples; none for the SSD, of which it has no table.
+/// The source's own differences in percent, by samples. There are none for the SSD, because the source has no table of
+/// it.
 pub(super) fn of_the_source(subject: Subject, processes: u32) -> Vec<(u32, [f64; BENCHMARKS])> {
     let against = |real: &[f64; BENCHMARKS], ours: &[f64; BENCHMARKS]| {
         let mut out = [0.0; BENCHMARKS];

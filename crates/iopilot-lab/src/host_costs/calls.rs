@@ -1,4 +1,4 @@
-//! System calls: entering the kernel, copying out of the page cache, looking a path up.
+//! System calls: entering the kernel, copying from the page cache, and looking a path up.
 
 use super::{Extent, median};
 use anyhow::Context as _;
@@ -8,12 +8,12 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// KiB that are copied by a call.
+/// KiB that a call copies.
 const COPY_KIB: usize = 64;
 /// Components of the deep path beyond those of the short one.
 const DEPTH: usize = 16;
 
-/// How long each of `calls` takes in each batch, us: the median.
+/// The time of each of `calls` in a batch, us: the median of all batches.
 fn each(extent: &Extent, calls: u32, mut call: impl FnMut()) -> f64 {
     median(extent.batches, || {
         let began = Instant::now();
@@ -22,14 +22,14 @@ fn each(extent: &Extent, calls: u32, mut call: impl FnMut()) -> f64 {
     })
 }
 
-/// Entering the kernel and leaving it, us.
+/// The time to enter and leave the kernel, us.
 pub(super) fn syscall(extent: &Extent) -> f64 {
     each(extent, 10 * extent.calls, || {
         black_box(rustix::process::getppid());
     })
 }
 
-/// Copying a KiB out of the page cache, us.
+/// The time to copy a KiB from the page cache, us.
 pub(super) fn copy_per_kib(extent: &Extent, syscall: f64) -> anyhow::Result<f64> {
     let mut buffer = vec![1; COPY_KIB << 10];
     let file: File = tempfile::tempfile().context("making a file")?;
@@ -44,7 +44,7 @@ pub(super) fn copy_per_kib(extent: &Extent, syscall: f64) -> anyhow::Result<f64>
     Ok((us - syscall).max(0.0) / COPY_KIB as f64)
 }
 
-/// Looking up a component of a path that is in memory, us.
+/// The time to look up a cached component of a path, us.
 pub(super) fn lookup(extent: &Extent) -> anyhow::Result<f64> {
     let folder = tempfile::tempdir().context("making a folder")?;
     let short: PathBuf = folder.path().to_owned();

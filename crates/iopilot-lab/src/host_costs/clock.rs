@@ -1,12 +1,12 @@
-//! The clock's interrupts, as a loop sees them that does nothing but look at the time.
+//! The clock's interrupts, as seen by a loop that only reads the time.
 
 use std::time::{Duration, Instant};
 
-/// The rates that kernels have, the highest first.
+/// The tick rates of kernels, the highest first.
 const RATES: [u32; 4] = [1000, 300, 250, 100];
-/// A shorter time between two looks is the loop's own, us.
+/// A shorter time between two readings is the loop's own, us.
 const GAP_US: f64 = 0.5;
-/// Of the interrupts at a rate, the share that must have been seen.
+/// The share of the interrupts at a rate that must have been seen.
 const SEEN: f64 = 0.7;
 /// How far from the beat an interrupt may come, in periods.
 const OFF_BEAT: f64 = 0.05;
@@ -14,13 +14,13 @@ const OFF_BEAT: f64 = 0.05;
 /// The clock's interrupts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ticks {
-    /// How many a second.
+    /// Interrupts per second.
     pub(super) hz: u32,
-    /// How long one takes, us.
+    /// The time of one, us.
     pub(super) us: f64,
 }
 
-/// Watches the clock for so long; `None` where no rate stands out, as on a CPU that others use or whose clock stops.
+/// Watches the clock for `seconds`. `None` if no rate stands out, as on a CPU that others use, or whose clock stops.
 pub(super) fn watch(seconds: f64) -> Option<Ticks> {
     let began = Instant::now();
     let mut gaps: Vec<(f64, f64)> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn watch(seconds: f64) -> Option<Ticks> {
     ticks(&gaps, seconds)
 }
 
-/// The rate at which gaps come, and how long those are: each has a time in seconds, and a length in microseconds.
+/// The rate and the length of `gaps`. Each gap has a time in seconds, and a length in microseconds.
 fn ticks(gaps: &[(f64, f64)], seconds: f64) -> Option<Ticks> {
     RATES.into_iter().find_map(|hz| {
         let phase = |at: f64| (at * f64::from(hz)).fract();

@@ -1,4 +1,4 @@
-//! Changes from one thread to another on one CPU, and starting processes.
+//! Switches between two threads on one CPU, and starting processes.
 
 use super::{Extent, median};
 use anyhow::Context as _;
@@ -10,20 +10,20 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-/// Bytes that each thread reads, so that the other's are no longer in the caches next to the CPU.
+/// Bytes that each thread reads, which evicts the other thread's from the caches next to the CPU.
 const WORKING_SET: usize = 256 << 10;
-/// Of the yields, the share that must have been a change.
+/// The share of yields that must have been a switch.
 const CHANGED: f64 = 0.2;
 
-/// A change from one thread to the other.
+/// The costs of a switch from one thread to the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Switch {
     pub(super) us: f64,
-    /// Reading what was in the CPU's caches before the other ran.
+    /// The time to read again what was in the CPU's caches before the other thread ran.
     pub(super) refill_us: f64,
 }
 
-/// A byte into a pipe and out of it by one thread, us.
+/// The time of a byte into a pipe and out of it by one thread, us.
 pub(super) fn pipe(extent: &Extent) -> anyhow::Result<f64> {
     let (reader, writer) = make_pipe().context("making a pipe")?;
     let mut wrong = Ok(());
@@ -49,7 +49,7 @@ fn take(reader: &OwnedFd) -> io::Result<()> {
     io::retry_on_intr(|| io::read(reader, &mut byte[..])).map(drop)
 }
 
-/// From one thread to another that waits for a byte, beside what the pipe takes, us. The CPU is one.
+/// The time from one thread to another that waits for a byte, without the pipe's own, us. Both are on one CPU.
 pub(super) fn hand_over(extent: &Extent, pipe_us: f64) -> anyhow::Result<f64> {
     let (there_reader, there) = make_pipe().context("making a pipe")?;
     let (back_reader, back) = make_pipe().context("making a pipe")?;
@@ -66,7 +66,7 @@ pub(super) fn hand_over(extent: &Extent, pipe_us: f64) -> anyhow::Result<f64> {
             }
             began.elapsed().as_secs_f64() * 1e6 / f64::from(2 * extent.calls)
         });
-        // The other ends with its pipe, whatever has gone wrong.
+        // The other thread ends with its pipe, even after an error.
         drop(there);
         let ended = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         wrong.and(ended).map(|()| us)
@@ -74,7 +74,7 @@ pub(super) fn hand_over(extent: &Extent, pipe_us: f64) -> anyhow::Result<f64> {
     Ok((us.context("using pipes")? - pipe_us).max(0.0))
 }
 
-/// A change from one thread to another that can run; `None` where yielding does not change.
+/// The time of a switch from one thread to another that can run; `None` if yielding does not switch.
 pub(super) fn switch(extent: &Extent, syscall_us: f64) -> anyhow::Result<Option<Switch>> {
     let small = yields(extent, 0)?;
     let large = yields(extent, WORKING_SET)?;
@@ -92,13 +92,13 @@ pub(super) fn switch(extent: &Extent, syscall_us: f64) -> anyhow::Result<Option<
 
 /// Two threads that yield to each other.
 struct Yields {
-    /// For each change, us.
+    /// The time of a switch, us.
     us_each: f64,
-    /// Changes for each yield.
+    /// Switches per yield.
     changed: f64,
 }
 
-/// Two threads yield to each other on this CPU, and read `bytes` of their own in between.
+/// Two threads yield to each other on this CPU, and each reads `bytes` of its own in between.
 fn yields(extent: &Extent, bytes: usize) -> anyhow::Result<Option<Yields>> {
     let calls = extent.calls / if bytes > 0 { 10 } else { 1 };
     let work = || -> anyhow::Result<u64> {
@@ -134,14 +134,14 @@ fn yields(extent: &Extent, bytes: usize) -> anyhow::Result<Option<Yields>> {
     Ok((changed >= CHANGED).then_some(Yields { us_each, changed }))
 }
 
-/// How often another thread has had the CPU instead of this one.
+/// How often another thread got the CPU in place of this one.
 fn changes() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/thread-self/status").context("reading /proc/thread-self/status")?;
     let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
     counts.map(|(_, count)| count.trim().parse::<u64>().context("a count in /proc/thread-self/status")).sum()
 }
 
-/// Memory that a thread reads, a word of each line of the CPU's cache.
+/// Memory that a thread reads, one word in each cache line.
 struct WorkingSet(Vec<u64>);
 
 impl WorkingSet {
@@ -154,7 +154,7 @@ impl WorkingSet {
     }
 }
 
-/// A process that does nothing, from its start by a shell to where the shell goes on, us; `None` without a shell.
+/// The time from the start of an empty process by a shell to where the shell goes on, us; `None` without a shell.
 pub(super) fn fork(extent: &Extent) -> anyhow::Result<Option<f64>> {
     let mut failed = false;
     let mut shell = |body: &str| {

@@ -1,9 +1,9 @@
-//! (a) [`choices`]: does a scheduler choose what the kernel's chose?
+//! (a) [`choices`]: does a scheduler choose the same request as the kernel's?
 //!
-//! A scheduler is handed the requests and completions of a recording when the kernel's got them. It is asked for the next
-//! request when the kernel dispatched: Linux 6 keeps one request ahead of the device, so that the choice is made when the
-//! request before it has gone. Where it chooses otherwise, that is counted, and it is made to follow the kernel
-//! ([`ReplayDispatch`](iopilot_sched::ReplayDispatch)): the next choice is judged by itself.
+//! A scheduler gets the requests and completions of a recording when the kernel's got them. It is asked for the next
+//! request when the kernel dispatched one: Linux 6 keeps one request ahead of the device, so that it chooses when the
+//! request before has gone. A different choice is counted. The scheduler is then made to follow the kernel
+//! ([`ReplayDispatch`](iopilot_sched::ReplayDispatch)), so that the next choice is judged by itself.
 
 mod queue;
 
@@ -11,11 +11,11 @@ use iopilot_block::{Nanos, ProcessId};
 use iopilot_sched::{Environment, Scheduler, SchedulerSpec};
 use iopilot_sim::Machine;
 use iopilot_trace::TraceRecord;
-use queue::Queue;
+use queue::FollowedQueue;
 use std::collections::HashMap;
 use std::ops::Add;
 
-/// How often it chose the same.
+/// The number of choices, and of those that agree with the kernel's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choices {
     pub(super) all: u64,
@@ -23,7 +23,7 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// The share that was the same; NaN of none.
+    /// The share that agrees, in percent; NaN without any choice.
     pub(super) fn percent(self) -> f64 {
         100.0 * self.same as f64 / self.all as f64
     }
@@ -37,18 +37,18 @@ impl Add for Choices {
     }
 }
 
-/// What happened, by number of the record; at one moment in this order.
+/// What happened, with the index of the record. Events of one moment are in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Completed(usize),
-    /// Of the process that made this request, its last.
+    /// The process of this request has exited; the request was its last.
     Exited(usize),
     Issued(usize),
     Inserted(usize),
 }
 
-/// How often `scheduler` chooses what the kernel's chose in `records`, whose times count from `origin` on the kernel's clock,
-/// which tells where its ticks are.
+/// Compares the choices of `scheduler` with the kernel's in `records`. Their times count from `origin` on the kernel's
+/// clock, which gives the phase of its ticks.
 pub(super) fn choices(
     records: &[TraceRecord],
     origin: Nanos,
@@ -64,20 +64,20 @@ pub(super) fn choices(
         queue_depth: machine.block.queue_depth.unwrap_or(depth),
         nr_requests: machine.block.nr_requests.unwrap_or(super::NR_REQUESTS),
     };
-    let queue = Queue::new(scheduler.build(&environment)?, records);
+    let queue = FollowedQueue::new(scheduler.build(&environment)?, records);
     let mut follower = Follower { queue, before: None, choices: Choices::default() };
     events(records).into_iter().for_each(|(now, event)| follower.take(origin + now, event));
     Ok(follower.choices)
 }
 
-/// In order of time.
+/// The events in order of time.
 fn events(records: &[TraceRecord]) -> Vec<(Nanos, Event)> {
     let mut events = Vec::with_capacity(3 * records.len());
-    // The processes of a load end as soon as they have what they read last.
+    // The processes of a load exit as soon as their last read is complete.
     let mut last: HashMap<ProcessId, (Nanos, usize)> = HashMap::new();
     for (n, r) in records.iter().enumerate() {
         let (Some(issue), Some(completion)) = (r.issue, r.completion) else { continue };
-        // What goes straight to the device was inserted first, though the clock may not tell.
+        // A request that goes straight to the device was inserted first, even if the clock does not show it.
         let inserted = r.inserted.unwrap_or(r.arrival).min(Nanos(issue.0.saturating_sub(1)));
         events.push((inserted, Event::Inserted(n)));
         if r.merged != Some(true) {
@@ -91,11 +91,11 @@ fn events(records: &[TraceRecord]) -> Vec<(Nanos, Event)> {
     events
 }
 
-/// A scheduler that is led through a recording.
+/// A scheduler that follows a recording.
 struct Follower<'a> {
-    queue: Queue<'a>,
-    /// The queue before the choice that is not issued yet, and what happened since then.
-    before: Option<(Queue<'a>, Vec<(Nanos, Event)>)>,
+    queue: FollowedQueue<'a>,
+    /// The queue before a choice that is not issued yet, and the events since then.
+    before: Option<(FollowedQueue<'a>, Vec<(Nanos, Event)>)>,
     choices: Choices,
 }
 
@@ -120,7 +120,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Chooses the next one, unless that is chosen already.
+    /// Chooses the next request, unless it is chosen already.
     fn look_ahead(&mut self, now: Nanos) {
         if self.queue.chosen.is_empty() {
             let before = self.queue.clone();
@@ -128,14 +128,14 @@ impl Follower<'_> {
         }
     }
 
-    /// The kernel's choice is known.
+    /// The kernel has issued record `n`: compares the choice.
     fn issued(&mut self, n: usize, now: Nanos) {
         self.look_ahead(now);
         self.choices.all += 1;
         if self.queue.is_next(n) {
             self.choices.same += 1;
         } else {
-            // It had not chosen yet, and chooses what the kernel chose.
+            // Goes back to the queue before the choice, and makes the kernel's choice.
             let (mut queue, since) = self.before.take().unwrap_or_else(|| (self.queue.clone(), Vec::new()));
             since.into_iter().for_each(|(at, event)| queue.apply(at, event));
             if queue.follow(n, now) {
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_scheduler_chooses_what_it_chose() {
-        // bfq's timers start when it hears of a completion, which a record does not tell to the microsecond.
+        // bfq's timers start when it is told of a completion, and the time of that is not recorded to the microsecond.
         for (scheduler, percent) in [("mq-deadline", 99), ("kyber", 99), ("bfq", 97)] {
             let (records, spec, machine) = recorded(scheduler);
             let choices = choices(&records, Nanos::ZERO, &spec, &machine).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn another_scheduler_is_told_from_it_and_another_tunable() {
+    fn another_scheduler_and_another_tunable_choose_differently() {
         let others = [("bfq", "bfq:low_latency=0"), ("bfq", "kyber"), ("mq-deadline", "mq-deadline:fifo_batch=1")];
         for (scheduler, other) in others {
             let (records, _, machine) = recorded(scheduler);
@@ -174,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn one_choice_otherwise_is_one_and_not_the_end() {
+    fn a_different_choice_counts_once() {
         for scheduler in ["mq-deadline", "kyber", "bfq"] {
             let (mut records, spec, machine) = recorded(scheduler);
-            // Two that waited go the other way round.
+            // Two requests that waited are swapped.
             let waited = |r: &TraceRecord| r.issue.is_some_and(|issue| issue.since(r.arrival) > Nanos::from_millis(5));
             let mut order: Vec<usize> = (0..records.len()).filter(|&n| waited(&records[n])).collect();
             order.sort_by_key(|&n| records[n].issue);

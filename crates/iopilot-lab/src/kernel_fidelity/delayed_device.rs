@@ -1,32 +1,32 @@
-//! [`DelayedDevice`]: a device at the end of a way that takes time.
+//! [`DelayedDevice`]: a device at the end of a path with delays.
 
 use super::service_path::median;
 use iopilot_block::{Lba, Nanos, RequestId};
 use iopilot_device::{Completion, Device, DeviceRequest};
 use std::collections::{HashMap, VecDeque};
 
-/// A device that requests take a while to reach, and whose answers take a while to come back. A request takes the times that
-/// were recorded of it, found by its first sector; else the medians. Requests do not overtake one another.
+/// A device that requests reach after a delay, and whose completions are seen after a delay. A request has the delays
+/// that were recorded for it, found by its first sector, or else the medians. Requests do not overtake one another.
 #[derive(Clone, Debug)]
 pub(super) struct DelayedDevice<D> {
     device: D,
-    /// By first sector: the ways there and back of the requests to come, in their order.
+    /// By first sector: the delays there and back of the requests to come, in their order.
     recorded: HashMap<Lba, VecDeque<(Nanos, Nanos)>>,
-    /// What the ways take where nothing is recorded.
+    /// The delays of requests that were not recorded.
     medians: (Nanos, Nanos),
-    /// On the way there, each with its arrival, in the order of these.
+    /// Requests on the way to the device, with their times of arrival, in that order.
     out: VecDeque<(Nanos, DeviceRequest)>,
-    /// Of the requests under way and in the device, what the way back takes.
+    /// For requests on the way to the device and in it, the delay of the completion.
     back: HashMap<RequestId, Nanos>,
-    /// On the way back, each as it will be seen, in the order of that.
+    /// Completions on the way back, with the times at which they are seen, in that order.
     answers: VecDeque<Completion>,
-    /// Empty; kept for its memory.
+    /// Always empty between calls; kept for its memory.
     done: Vec<Completion>,
 }
 
 impl<D: Device> DelayedDevice<D> {
-    /// `device`, to which the requests that begin at these sectors take these times there and back. The first request to a
-    /// sector takes the first one's, and so on.
+    /// `device` with delays there and back, by the first sectors of the requests. The first request to a sector gets
+    /// the first entry for it, and so on.
     pub(super) fn new(device: D, ways: &[(Lba, (Nanos, Nanos))]) -> Self {
         let mut recorded: HashMap<Lba, VecDeque<(Nanos, Nanos)>> = HashMap::new();
         for &(lba, way) in ways {
@@ -45,7 +45,7 @@ impl<D: Device> DelayedDevice<D> {
         }
     }
 
-    /// Lets the device do all that it does until `now`, in order of time.
+    /// Runs the device until `now`, in order of time.
     fn run(&mut self, now: Nanos) {
         loop {
             let own = self.device.next_event().unwrap_or(Nanos::MAX);
@@ -53,7 +53,7 @@ impl<D: Device> DelayedDevice<D> {
             if own.min(arrival) > now {
                 return;
             }
-            // What a device does at the moment of an arrival it does without knowing of it.
+            // At a moment at which a request arrives, the device first does what it does without that request.
             if own <= arrival {
                 self.device.advance(own, &mut self.done);
                 for completion in self.done.drain(..) {
@@ -103,7 +103,7 @@ mod tests {
         DeviceRequest { id, op: Op::Read, lba: Lba(8 * n as u64), sectors: Sectors(8), flags: Flags::empty() }
     }
 
-    /// When the requests that are sent together come back, by their numbers.
+    /// When the requests that are sent together complete, by their ids.
     fn ends<D: Device>(mut device: D, n: usize) -> Vec<(usize, u64)> {
         (0..n).for_each(|i| device.submit(request(i), Nanos::ZERO));
         let mut done = Vec::new();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_delays_what_is_alone_once_and_what_queues_not_again() {
+    fn the_path_delays_a_request_alone_once_and_queued_ones_no_further() {
         let ways: Vec<_> = (0..3).map(|n| (Lba(8 * n), (Nanos(70), Nanos(30)))).collect();
         let expected: Vec<_> = ends(device(), 3).iter().map(|&(n, at)| (n, at + 100)).collect();
         assert_eq!(ends(DelayedDevice::new(device(), &ways), 3), expected);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_do_not_overtake_and_answers_do() {
+    fn requests_do_not_overtake_and_completions_do() {
         let ways = [(Lba(0), (Nanos(5000), Nanos(9000))), (Lba(8), (Nanos(100), Nanos(10)))];
         let near = ends(device(), 2);
         let expected = [(1, near[1].1 + 5010), (0, near[0].1 + 14_000)];

@@ -1,20 +1,20 @@
-//! [`Figures`]: what is compared.
+//! [`FidelityFigures`]: the figures that are compared.
 
 use iopilot_block::{Nanos, SECTOR_BYTES};
 use iopilot_trace::TraceRecord;
 
-/// What is compared of a recording and its simulation.
+/// The figures that are compared between a recording and its simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct FidelityFigures {
     /// From arrival to completion, ms.
     pub(super) mean_ms: f64,
     pub(super) p99_ms: f64,
-    /// Bytes over the time from the first arrival to the last completion, 10^6 a second.
+    /// Bytes over the time from the first arrival to the last completion, in MB/s.
     pub(super) mb_s: f64,
 }
 
-impl Figures {
-    /// What the kernel did.
+impl FidelityFigures {
+    /// The figures of a recording.
     pub(super) fn of(records: &[TraceRecord]) -> Self {
         let response = |r: &TraceRecord| r.completion.map(|c| c.since(r.arrival));
         let responses: Vec<Nanos> = records.iter().filter_map(response).collect();
@@ -32,15 +32,15 @@ impl Figures {
         Self { mean_ms: sum / n as f64, p99_ms: p99.as_millis_f64(), mb_s: bytes as f64 / 1e6 / elapsed_s }
     }
 
-    /// The mean of each figure over recordings of the same size. That of throughput is the harmonic mean: all bytes over
-    /// all the time.
+    /// The mean of each figure over recordings of the same size. Throughput has the harmonic mean: all bytes over all
+    /// the time.
     pub(super) fn mean(all: &[Self]) -> Self {
         let of = |figure: fn(&Self) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
         Self { mean_ms: of(|f| f.mean_ms), p99_ms: of(|f| f.p99_ms), mb_s: of(|f| f.mb_s.recip()).recip() }
     }
 }
 
-/// The standard deviation of `values` in percent of their mean; 0 of one alone.
+/// The standard deviation of `values` in percent of their mean; 0 for one value.
 pub(super) fn spread_percent(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -54,14 +54,15 @@ mod tests {
 
     #[test]
     fn the_mean_of_throughputs_is_all_bytes_over_all_the_time() {
-        let of = |elapsed_s: f64| Figures::from_responses(vec![Nanos::from_secs(1)], 6_000_000, elapsed_s);
-        let mean = Figures::mean(&[of(1.0), of(2.0), of(6.0)]);
+        let of = |elapsed_s: f64| FidelityFigures::from_responses(vec![Nanos::from_secs(1)], 6_000_000, elapsed_s);
+        let mean = FidelityFigures::mean(&[of(1.0), of(2.0), of(6.0)]);
         assert!((mean.mb_s - 2.0).abs() < 1e-9 && (mean.mean_ms - 1000.0).abs() < 1e-9, "{mean:?}");
     }
 
     #[test]
     fn the_99th_percentile_is_a_request() {
-        let of = |n: u64| Figures::from_responses((1..=n).rev().map(Nanos::from_millis).collect(), 0, 1.0).p99_ms;
+        let of =
+            |n: u64| FidelityFigures::from_responses((1..=n).rev().map(Nanos::from_millis).collect(), 0, 1.0).p99_ms;
         assert_eq!([1, 100, 200].map(of), [1.0, 99.0, 198.0]);
     }
 

@@ -3,40 +3,40 @@
 mod ranking;
 
 use super::choices::Choices;
-use super::figures::Figures;
-use super::record::Recorded;
-use super::simulate::Simulated;
+use super::figures::FidelityFigures;
+use super::record::CellRecordings;
+use super::simulate::CellSimulations;
 use super::{Cell, NR_REQUESTS, Plan, SCHEDULERS};
 use crate::outcome::Cell as Value;
 use crate::{Claim, Outcome, ResultTable};
 
 /// Share of choices that must agree, in percent.
 const SAME: f64 = 99.0;
-/// What a replay may be off by, in percent: the mean and the throughput, and the 99th percentile.
+/// How much a replay may differ, in percent: the mean and the throughput, and then the 99th percentile.
 const REPLAYED: f64 = 5.0;
 const REPLAYED_P99: f64 = 15.0;
-/// What a prediction may be off by, in percent.
+/// How much a prediction may differ, in percent.
 const PREDICTED: f64 = 10.0;
 
-/// One of [`Figures`].
-type Figure = fn(&Figures) -> f64;
+/// One of [`FidelityFigures`].
+type Figure = fn(&FidelityFigures) -> f64;
 
 const MEAN_MS: Figure = |f| f.mean_ms;
 const MB_S: Figure = |f| f.mb_s;
 const P99_MS: Figure = |f| f.p99_ms;
 
-/// A cell with all that is known of it, by scheduler.
+/// A cell with all results, by scheduler.
 struct Known<'a> {
     cell: Cell,
-    recorded: &'a [Recorded],
-    simulated: &'a [Simulated],
-    kernel: [Figures; SCHEDULERS.len()],
+    recorded: &'a [CellRecordings],
+    simulated: &'a [CellSimulations],
+    kernel: [FidelityFigures; SCHEDULERS.len()],
     spread_percent: [f64; SCHEDULERS.len()],
 }
 
 impl<'a> Known<'a> {
-    fn new(recorded: &'a [Recorded], simulated: &'a [Simulated]) -> Self {
-        let kernel: [(Figures, f64); SCHEDULERS.len()] = std::array::from_fn(|s| recorded[s].kernel());
+    fn new(recorded: &'a [CellRecordings], simulated: &'a [CellSimulations]) -> Self {
+        let kernel: [(FidelityFigures, f64); SCHEDULERS.len()] = std::array::from_fn(|s| recorded[s].kernel());
         let (spread_percent, kernel) = (kernel.map(|(_, spread)| spread), kernel.map(|(figures, _)| figures));
         Self { cell: recorded[0].cell, recorded, simulated, kernel, spread_percent }
     }
@@ -46,12 +46,12 @@ impl<'a> Known<'a> {
         vec![pattern.to_string().into(), u64::from(processes).into(), u64::from(depth).into()]
     }
 
-    /// By how many percent the replay under `scheduler` is off.
+    /// How far the replay under `scheduler` is off, in percent.
     fn replayed(&self, scheduler: usize, figure: Figure) -> f64 {
         percent(figure(&self.simulated[scheduler].replayed), figure(&self.kernel[scheduler]))
     }
 
-    /// By how many percent the prediction of `to`, from recordings under `from`, is off.
+    /// How far the prediction of `to` from recordings under `from` is off, in percent.
     fn predicted(&self, from: usize, to: usize, figure: Figure) -> f64 {
         percent(figure(&self.simulated[from].predicted[to]), figure(&self.kernel[to]))
     }
@@ -61,7 +61,7 @@ fn percent(simulated: f64, measured: f64) -> f64 {
     100.0 * (simulated / measured - 1.0)
 }
 
-/// How many of some errors are within a limit.
+/// Counts the errors within a limit.
 struct Within {
     limit: f64,
     /// Sorted.
@@ -88,7 +88,7 @@ impl Within {
     }
 }
 
-pub(super) fn outcome(plan: &Plan, recorded: &[Recorded], simulated: &[Simulated]) -> Outcome {
+pub(super) fn outcome(plan: &Plan, recorded: &[CellRecordings], simulated: &[CellSimulations]) -> Outcome {
     let groups = recorded.chunks(SCHEDULERS.len()).zip(simulated.chunks(SCHEDULERS.len()));
     let known: Vec<Known<'_>> = groups.map(|(r, s)| Known::new(r, s)).collect();
     let tables = vec![
@@ -112,14 +112,14 @@ fn notes(plan: &Plan, known: &[Known<'_>]) -> Vec<String> {
             plan.size >> 30,
             plan.recordings,
         ),
-        "(a) choices: given are the times at which the kernel's scheduler got requests and completions, and was asked. It \
-         is led back to the kernel's way after each difference."
+        "(a) choices: given are the times at which the kernel's scheduler got requests and completions, and was asked. \
+         It is made to follow the kernel after each difference."
             .to_owned(),
-        "(b) cells: given are the recorded times of the CPUs and of the way through the loop device and FUSE, and the \
+        "(b) cells: given are the recorded times of the CPUs and of the path through the loop device and FUSE, and the \
          angle of the medium; the scheduler is the recorded one."
             .to_owned(),
         format!(
-            "(c) predicted: as `iopilot compare` does, nothing given but the trace, the disk's name, and what the kernel \
+            "(c) predicted: as by `iopilot compare`, given only the trace, the disk's name, and what the kernel \
              shows: its depth, and nr_requests = {NR_REQUESTS}."
         ),
     ]
@@ -130,7 +130,7 @@ fn choices_of(known: &[Known<'_>], scheduler: usize) -> Choices {
 }
 
 fn choices_table(known: &[Known<'_>]) -> ResultTable {
-    let title = "(a) requests chosen as the kernel chose, given when it was asked";
+    let title = "(a) requests chosen as the kernel chose, given the times at which it was asked";
     let mut table = ResultTable::new("choices", title, &["scheduler", "choices", "same_percent"]);
     for (s, scheduler) in SCHEDULERS.iter().enumerate().skip(1) {
         let choices = choices_of(known, s);
@@ -180,7 +180,7 @@ fn cells(known: &[Known<'_>]) -> ResultTable {
 fn predicted(name: &'static str, what: &str, figure: Figure, known: &[Known<'_>]) -> ResultTable {
     let columns: Vec<&str> =
         ["pattern", "processes", "depth", "recorded_under"].into_iter().chain(SCHEDULERS).collect();
-    let title = format!("(c) {what} as `iopilot compare` predicts it, nothing given: percent off");
+    let title = format!("(c) {what} as `iopilot compare` predicts it, without recorded times: percent off");
     let mut table = ResultTable::new(name, title, &columns);
     for k in known {
         for (from, scheduler) in SCHEDULERS.iter().enumerate() {
@@ -199,22 +199,22 @@ fn claims(known: &[Known<'_>]) -> Vec<Claim> {
         let choices = choices_of(known, s);
         let (share, what) = (choices.percent(), format!("{scheduler} chooses what the kernel chooses"));
         let ours = format!("{share:.2} % of {}", choices.all);
-        let because = "the kernel chooses on several CPUs at once, each some microseconds before or after the recording \
-                       says; what reached it in between decides";
+        let because = "the kernel chooses on several CPUs at once, each some microseconds before or after the recorded \
+                       time; requests that arrive in between change the choice";
         claims.push(Claim::new("(a)", what, format!("{SAME} %"), ours, share >= SAME, because));
     }
     let each = || known.iter().flat_map(|k| (0..SCHEDULERS.len()).map(move |s| (k, s)));
     let replayed = |limit, figure| Within::new(limit, each().map(|(k, s)| k.replayed(s, figure)));
-    let because = "which of several sleepers a freed tag wakes under none is not given, nor when each CPU chose; a replay that \
-                   once goes another way than the kernel does not come back, and few reads tell no mean of what chance does";
+    let because = "under none it is not known which sleeper a freed tag woke, nor when each CPU chose; a replay that \
+                   once departs from the kernel does not return to it, and few reads give no mean of what is random";
     claims.push(replayed(REPLAYED, MEAN_MS).claim("(b)", "the mean I/O time of a replay is the kernel's", because));
     claims.push(replayed(REPLAYED, MB_S).claim("(b)", "the throughput of a replay is the kernel's", because));
     let p99 = "the 99th percentile of the I/O time of a replay is the kernel's";
     claims.push(replayed(REPLAYED_P99, P99_MS).claim("(b)", p99, because));
     let pairs = || each().flat_map(|(k, from)| (0..SCHEDULERS.len()).map(move |to| (k, from, to)));
     let predicted = |figure| Within::new(PREDICTED, pairs().map(|(k, from, to)| k.predicted(from, to, figure)));
-    let because = "what the CPUs and the way to a virtual disk cost here is not given, nor who is faster to a freed tag, nor \
-                   the angle of the medium";
+    let because = "the costs of the CPUs and of the path to a virtual disk are not given, nor which task is faster to \
+                   a freed tag, nor the angle of the medium";
     claims.push(predicted(MB_S).claim("(c)", "the predicted throughput is the kernel's", because));
     claims.push(predicted(MEAN_MS).claim("(c)", "the predicted mean I/O time is the kernel's", because));
     claims.push(ranking::claim(known));

@@ -1,4 +1,5 @@
-//! [`ReadLoad`]: processes that read a live disk in the five patterns of GF 2.4.3, past the page cache.
+//! [`ReadLoad`]: processes that read a live disk in the five patterns of GF 2.4.3 (GF is González-Férez' thesis of
+//! 2012), without the page cache.
 
 use crate::threads::in_threads;
 use anyhow::{Context as _, ensure};
@@ -19,16 +20,16 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const KIB: u64 = 1024;
-/// Where reads begin: what direct I/O takes everywhere.
+/// The alignment of reads, which direct I/O accepts everywhere.
 const BLOCK: u64 = 4 * KIB;
 /// The largest read.
 const LARGEST: u64 = 64 * KIB;
-/// For how long before its turn a process looks at the clock.
+/// How long before its start a process begins to poll the clock.
 const SPUN: Duration = Duration::from_micros(200);
-/// Files of a source tree that lie one after the other before the next directory begins elsewhere.
+/// The files of a directory of a source tree, which lie one after the other.
 const FILES: u32 = 20;
 
-/// How a process reads the part of the disk that is its own.
+/// The pattern in which a process reads its own part of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ReadPattern {
     /// 64 kB at a time, from the beginning (IOR).
@@ -39,13 +40,13 @@ pub(super) enum ReadPattern {
     Strided512k,
     /// 8 kB at a time, from the end (TAC).
     Backward,
-    /// Files of 4 to 64 kB, each after 4 kB of where it is described; twenty lie side by side, and the next twenty anywhere
-    /// (LKR).
+    /// Files of 4 to 64 kB, each after the 4 kB that describe it. Twenty files lie side by side, and the next twenty
+    /// anywhere (LKR).
     SmallFiles,
 }
 
 impl ReadPattern {
-    /// All five.
+    /// All five patterns.
     pub(super) const ALL: [Self; 5] =
         [Self::Sequential, Self::Strided8k, Self::Strided512k, Self::Backward, Self::SmallFiles];
 }
@@ -62,35 +63,35 @@ impl fmt::Display for ReadPattern {
     }
 }
 
-/// Processes that read a disk, each its own part of it, one request at a time. Each is a task of its own, which is what
-/// schedulers call a process. What is read depends on nothing but this.
+/// Processes that read a disk, each its own part of it, one request at a time. Each is a task, which is what schedulers
+/// call a process. The addresses depend only on this description.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadLoad {
-    /// What each does.
+    /// The pattern of each process.
     pub(super) pattern: ReadPattern,
-    /// How many there are.
+    /// The number of processes.
     pub(super) processes: u32,
-    /// How many reads each makes.
+    /// The number of reads of each process.
     pub(super) reads: u32,
-    /// Bytes of each part that are left alone where reading begins: a load finds nothing in the disk's cache of another one
-    /// that left out less.
+    /// Bytes that are left out at the start of each part. A load finds nothing of another load in the disk's cache if
+    /// that one left out less.
     pub(super) skip: u64,
-    /// Of what is random.
+    /// The random seed.
     pub(super) seed: u64,
 }
 
-/// When processes begin. Where all begin at once, the order in which they do is chance.
+/// When the processes begin. If all began at once, their order would be random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Begin {
-    /// The first, on `CLOCK_MONOTONIC`; at once where that has passed.
+pub(super) struct StartTimes {
+    /// When the first begins, on `CLOCK_MONOTONIC`; at once if that has passed.
     pub(super) at: Nanos,
-    /// Each so long after the one before.
+    /// The time between two processes' beginnings.
     pub(super) apart: Nanos,
 }
 
-impl Begin {
-    /// Waits for the turn of process `n`. A process that is to begin at a certain microsecond must not sleep at the end: being
-    /// woken takes longer.
+impl StartTimes {
+    /// Waits for the start of process `n`. A process that must begin at an exact microsecond must not sleep at the end,
+    /// because waking takes longer.
     fn wait(&self, n: u32) {
         let at = self.at + Nanos(u64::from(n) * self.apart.0);
         sleep(Duration::from_nanos(at.since(monotonic()).0).saturating_sub(SPUN));
@@ -101,11 +102,11 @@ impl Begin {
 }
 
 impl ReadLoad {
-    /// Reads `device` from `begin` on; returns when all have read all, or soon after `stop`.
+    /// Reads `device` from `begin` on. Returns when all processes have finished, or soon after `stop`.
     ///
     /// # Errors
-    /// Where the device cannot be read, or is too small for so many.
-    pub(super) fn run(&self, device: &Path, begin: Begin, stop: &AtomicBool) -> anyhow::Result<()> {
+    /// If the device cannot be read, or is too small for the processes.
+    pub(super) fn run(&self, device: &Path, begin: StartTimes, stop: &AtomicBool) -> anyhow::Result<()> {
         let failed = || format!("reading {}", device.display());
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(OFlags::DIRECT.bits() as i32);
@@ -132,7 +133,7 @@ impl ReadLoad {
         in_threads(self.processes, work).with_context(failed)
     }
 
-    /// How large a disk must be, in bytes.
+    /// The smallest disk for the load, in bytes.
     #[cfg(test)]
     pub(super) fn needs(&self) -> u64 {
         (self.skip() + self.room()) * u64::from(self.processes)
@@ -142,7 +143,7 @@ impl ReadLoad {
         self.skip / BLOCK * BLOCK
     }
 
-    /// What a process needs at least, in bytes.
+    /// The smallest part for a process, in bytes.
     fn room(&self) -> u64 {
         u64::from(self.reads) * 12 * KIB + 64 * KIB * u64::from(FILES + 1)
     }
@@ -154,30 +155,31 @@ fn monotonic() -> Nanos {
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// The part of `memory`, which is [`BLOCK`] longer, that direct I/O takes: `bytes` that begin at a multiple of a block.
+/// The part of `memory` that direct I/O accepts: `bytes` that begin at a multiple of a block. `memory` is [`BLOCK`]
+/// longer.
 fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
     let start = memory.as_ptr().align_offset(BLOCK as usize);
     &mut memory[start..start + bytes]
 }
 
-/// Where one process reads next.
+/// The next reads of one process.
 struct Reads {
     pattern: ReadPattern,
     start: u64,
     share: u64,
-    /// How many it has made.
+    /// The number of reads so far.
     made: u64,
-    /// Bytes from the start to where it is.
+    /// The current position, in bytes from the start.
     at: u64,
-    /// Bytes left of a file.
+    /// Bytes left of the current file.
     left: u64,
-    /// Files read of a directory.
+    /// Files read of the current directory.
     files: u32,
     random: Pcg64Mcg,
 }
 
 impl Reads {
-    /// Of process `n`, whose part is the `n`th of so many bytes.
+    /// The reads of process `n`, whose part is the `n`th one of `part` bytes.
     fn new(load: &ReadLoad, n: u32, part: u64) -> Self {
         let (begin, share) = (u64::from(n) * part, part - load.skip());
         let start = begin + if load.pattern == ReadPattern::Backward { 0 } else { load.skip() };
@@ -193,7 +195,7 @@ impl Reads {
             ReadPattern::Sequential => (self.wrapped(n * 64 * KIB, 64 * KIB), 64 * KIB),
             ReadPattern::Strided8k => (self.wrapped(n * 12 * KIB, 4 * KIB), 4 * KIB),
             ReadPattern::Strided512k => {
-                // Each round begins a block further on, as one of the source's does.
+                // Each round begins a block further on, as in the source's benchmark.
                 let a_round = (self.share - BLOCK) / (516 * KIB);
                 let round = n / a_round.max(1);
                 (self.wrapped((n % a_round.max(1)) * 516 * KIB + round * BLOCK, 4 * KIB), 4 * KIB)
@@ -271,7 +273,7 @@ mod tests {
             };
             let (one, other) = (places(0), places(32 << 20));
             assert!(one.iter().chain(&other).all(|&(at, bytes)| at >= 64 << 20 && at + bytes as u64 <= 128 << 20));
-            // What describes files lies at the begin of a part, and files anywhere in it.
+            // Descriptions of files lie at the beginning of a part, and files anywhere in it.
             let disjoint = |a: &(u64, usize), b: &(u64, usize)| a.0 + a.1 as u64 <= b.0 || b.0 + b.1 as u64 <= a.0;
             assert!(one.iter().all(|a| other.iter().all(|b| disjoint(a, b))), "{pattern}");
         }

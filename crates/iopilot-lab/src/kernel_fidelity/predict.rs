@@ -1,11 +1,11 @@
-//! (c) What `iopilot compare` makes of a recording, under each of the kernel's schedulers.
+//! (c) The predictions of `iopilot compare` from a recording, under each of the kernel's schedulers.
 //!
-//! Nothing is given but what a user has: the recording as a trace file, the disk's name, and what the kernel shows of the
-//! queue (`/sys/block/*/queue/nr_requests`, and the depth the disk was attached with). The costs of the CPUs are the
-//! defaults, and the simulated disk is no loop device.
+//! Given is only what a user has: the recording as a trace file, the disk's name, and what the kernel shows of the
+//! queue (`/sys/block/*/queue/nr_requests`, and the depth with which the disk was attached). The costs of the CPUs are
+//! the defaults, and the simulated disk is no loop device.
 
-use super::figures::Figures;
-use super::record::Recording;
+use super::figures::FidelityFigures;
+use super::record::LoadRecording;
 use super::{NR_REQUESTS, SCHEDULERS};
 use crate::Setup;
 use anyhow::Context as _;
@@ -16,7 +16,7 @@ use iopilot_trace::{Format, TraceWriter};
 use iopilot_workload::{Workload, WorkloadOptions};
 use tempfile::TempDir;
 
-/// `disk` as the kernel shows it: a queue of `depth` requests.
+/// `disk` as the kernel shows it, with a queue of `depth` requests.
 pub(super) fn machine(disk: &str, depth: u32) -> anyhow::Result<Machine> {
     let mut machine = Machine::for_disk(disk)?;
     machine.block = BlockConfig {
@@ -31,12 +31,12 @@ pub(super) fn machine(disk: &str, depth: u32) -> anyhow::Result<Machine> {
     Ok(machine)
 }
 
-/// What is predicted of each of [`SCHEDULERS`] from `recording`.
+/// The predictions for each of [`SCHEDULERS`] from `recording`.
 pub(super) fn predicted(
-    recording: &Recording,
+    recording: &LoadRecording,
     machine: &Machine,
     setup: &Setup<'_>,
-) -> anyhow::Result<[Figures; SCHEDULERS.len()]> {
+) -> anyhow::Result<[FidelityFigures; SCHEDULERS.len()]> {
     let folder = TempDir::new().context("making a folder")?;
     let path = folder.path().join("recording.parquet");
     let mut writer = TraceWriter::create(&path, Format::Parquet)?;
@@ -46,10 +46,10 @@ pub(super) fn predicted(
     let specs = SCHEDULERS.iter().map(|name| SchedulerSpec::parse(name)).collect::<Result<Vec<_>, _>>()?;
     let options = RunOptions { seed: setup.seed, log: false, ..RunOptions::default() };
     let comparison = compare(machine, &workload, &specs, &options, setup.progress)?;
-    let mut predicted = [Figures::default(); SCHEDULERS.len()];
+    let mut predicted = [FidelityFigures::default(); SCHEDULERS.len()];
     for (figures, run) in predicted.iter_mut().zip(&comparison.runs) {
         let response = &run.response_ms;
-        *figures = Figures { mean_ms: response.mean, p99_ms: response.p99, mb_s: run.throughput_mb_s };
+        *figures = FidelityFigures { mean_ms: response.mean, p99_ms: response.p99, mb_s: run.throughput_mb_s };
     }
     Ok(predicted)
 }
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn what_a_simulated_kernel_recorded_is_predicted_of_itself() {
         let (records, _, machine) = recorded("mq-deadline");
-        let real = Figures::of(&records);
-        let recording = Recording { records, origin: Nanos::ZERO, path: ServicePath::default() };
+        let real = FidelityFigures::of(&records);
+        let recording = LoadRecording { records, origin: Nanos::ZERO, path: ServicePath::default() };
         let setup = Setup { quick: true, seed: 0, progress: &Progress::default() };
         let all = predicted(&recording, &machine, &setup).unwrap();
         let ours = all[1];

@@ -1,12 +1,12 @@
 //! Records the loads under the kernel's schedulers.
 
-use super::figures::{Figures, spread_percent};
+use super::figures::{FidelityFigures, spread_percent};
 use super::load::ReadLoad;
 use super::service_path::ServicePath;
-use super::start::Start;
+use super::start::StartAngle;
 use super::{Cell, Plan, SCHEDULERS};
 use crate::Setup;
-use crate::virtual_disk::{Served, VirtualDisk};
+use crate::virtual_disk::{ServerLogEntry, VirtualDisk};
 use anyhow::{Context as _, bail};
 use iopilot_block::Nanos;
 use iopilot_catalogue::load_disk;
@@ -17,49 +17,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-/// Between two looks at what was captured.
+/// The time between two readings of the captured events.
 const PERIOD: Duration = Duration::from_millis(20);
-/// How long the end of a recording waits for what is in flight.
+/// How long the end of a recording waits for requests in flight.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a request may take: some that wait for a tag of a shallow device wait for seconds.
+/// The longest time of a request: requests that wait for a tag of a shallow device can wait for seconds.
 const LONGEST: Nanos = Nanos::from_secs(120);
-/// How often a recording is made in which something is missing.
+/// How often a recording is tried that has gaps.
 const TRIES: u32 = 3;
-/// What the part of a process is moved on by, in bytes, from one turn of the schedulers to the next: what most of them read in
-/// one.
+/// From one turn of the schedulers to the next, each process' part begins this many bytes further on. Most processes
+/// read that much in one turn.
 const APART: u64 = 32 << 20;
 
-/// What reached the disk, from the first request of a load to the last.
+/// The requests that reached the disk, from the first request of a load to the last.
 #[derive(Clone, Debug)]
-pub(super) struct Recording {
+pub(super) struct LoadRecording {
     /// In order of arrival.
     pub(super) records: Vec<TraceRecord>,
     /// When the first request arrived, on the monotonic clock.
     pub(super) origin: Nanos,
-    /// The way to the disk and back.
+    /// The path to the disk and back.
     pub(super) path: ServicePath,
 }
 
-/// A cell under a scheduler.
+/// The recordings of a cell under a scheduler.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(super) struct CellRecordings {
     pub(super) cell: Cell,
-    /// Of [`SCHEDULERS`].
+    /// The index in [`SCHEDULERS`].
     pub(super) scheduler: usize,
-    /// The same again and again, from other places and angles of the medium.
-    pub(super) recordings: Vec<Recording>,
+    /// Repetitions, from other places and angles of the medium.
+    pub(super) recordings: Vec<LoadRecording>,
 }
 
-impl Recorded {
-    /// What the kernel did: the mean of the recordings, and by how many percent their mean I/O times differ.
-    pub(super) fn kernel(&self) -> (Figures, f64) {
-        let all: Vec<Figures> = self.recordings.iter().map(|r| Figures::of(&r.records)).collect();
-        (Figures::mean(&all), spread_percent(&all.iter().map(|f| f.mean_ms).collect::<Vec<_>>()))
+impl CellRecordings {
+    /// The kernel's figures: the mean of the recordings, and the spread of their mean I/O times in percent.
+    pub(super) fn kernel(&self) -> (FidelityFigures, f64) {
+        let all: Vec<FidelityFigures> = self.recordings.iter().map(|r| FidelityFigures::of(&r.records)).collect();
+        (FidelityFigures::mean(&all), spread_percent(&all.iter().map(|f| f.mean_ms).collect::<Vec<_>>()))
     }
 }
 
-/// All cells under all schedulers: for each cell one of each scheduler, in their order.
-pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded>> {
+/// All cells under all schedulers: for each cell, one entry for each scheduler, in their order.
+pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<CellRecordings>> {
     let signals = Signals::catch()?;
     let spec = load_disk(plan.disk)?;
     let mut recorded = Vec::new();
@@ -67,12 +67,14 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
         let disk = VirtualDisk::attach(plan.disk, plan.size, depth)?;
         let from = recorded.len();
         for cell in plan.cells(depth) {
-            let of = |scheduler| Recorded { cell, scheduler, recordings: Vec::new() };
-            let mut here: Vec<Recorded> = (0..SCHEDULERS.len()).map(of).collect();
-            // Each scheduler in turn: a change of the machine over time meets all, and all read the same places.
+            let of = |scheduler| CellRecordings { cell, scheduler, recordings: Vec::new() };
+            let mut here: Vec<CellRecordings> = (0..SCHEDULERS.len()).map(of).collect();
+            // Schedulers take turns, so that a change of the machine over time affects all of them. All read the same
+            // places in a turn.
             for turn in 0..plan.recordings {
                 let load = load(plan, cell, turn, setup.seed);
-                let recorder = Recorder { disk: &disk, load, start: Start::of_turn(&spec, turn), signals: &signals };
+                let recorder =
+                    Recorder { disk: &disk, load, start: StartAngle::of_turn(&spec, turn), signals: &signals };
                 for recorded in &mut here {
                     recorded.recordings.push(recorder.complete(SCHEDULERS[recorded.scheduler])?);
                     setup.progress.add(u64::from(load.reads * load.processes));
@@ -80,15 +82,15 @@ pub(super) fn all(plan: &Plan, setup: &Setup<'_>) -> anyhow::Result<Vec<Recorded
             }
             recorded.extend(here);
         }
-        let mut log: HashMap<u64, Vec<Served>> = HashMap::new();
+        let mut log: HashMap<u64, Vec<ServerLogEntry>> = HashMap::new();
         disk.requests()?.into_iter().for_each(|s| log.entry(s.lba).or_default().push(s));
-        let here = recorded[from..].iter_mut().flat_map(|m: &mut Recorded| &mut m.recordings);
+        let here = recorded[from..].iter_mut().flat_map(|m: &mut CellRecordings| &mut m.recordings);
         here.for_each(|r| r.path = ServicePath::find(&r.records, r.origin, &log));
     }
     Ok(recorded)
 }
 
-/// What is read in turn `turn` of `cell`: other places in each turn.
+/// The load in turn `turn` of `cell`. Each turn reads other places.
 pub(super) fn load(plan: &Plan, cell: Cell, turn: usize, seed: u64) -> ReadLoad {
     let apart = APART.min(plan.size / u64::from(cell.processes) / (plan.recordings as u64 + 1));
     ReadLoad {
@@ -104,13 +106,13 @@ pub(super) fn load(plan: &Plan, cell: Cell, turn: usize, seed: u64) -> ReadLoad 
 struct Recorder<'a> {
     disk: &'a VirtualDisk,
     load: ReadLoad,
-    start: Start,
+    start: StartAngle,
     signals: &'a Signals,
 }
 
 impl Recorder<'_> {
-    /// A recording under `scheduler` in which nothing is missing.
-    fn complete(&self, scheduler: &str) -> anyhow::Result<Recording> {
+    /// A recording under `scheduler` without gaps.
+    fn complete(&self, scheduler: &str) -> anyhow::Result<LoadRecording> {
         let mut left = TRIES;
         loop {
             left -= 1;
@@ -121,17 +123,17 @@ impl Recorder<'_> {
         }
     }
 
-    /// Puts `scheduler` in place, runs the load, and records it.
-    fn record(&self, scheduler: &str) -> anyhow::Result<Recording> {
+    /// Sets `scheduler`, runs the load and records it.
+    fn record(&self, scheduler: &str) -> anyhow::Result<LoadRecording> {
         let device = self.disk.device();
         let queue = BlockQueue::open(device)?;
-        // A scheduler that is in place already would go on with what it has learnt; a simulation begins with nothing learnt.
+        // A scheduler that is already set would keep what it has learnt. A simulation begins with nothing learnt.
         queue.set_scheduler("none")?;
         queue.set_scheduler(scheduler)?;
-        // The kernel's own events: each one counts here, and a BPF program can miss one.
+        // The kernel's own events, because the recording needs every one, and a BPF program can miss one.
         let options = CaptureOptions { backend: Backend::Tracefs, ..CaptureOptions::new(device) };
         let mut capture = Capture::with_patience(&options, LONGEST)?;
-        // A simulation begins with an empty disk cache and the arm at rest, too.
+        // A simulation also begins with an empty disk cache and the arm at rest.
         let begin = self.start.begin(self.disk.reset()?);
         let stop = AtomicBool::new(false);
         let mut records = Vec::new();
@@ -157,6 +159,6 @@ impl Recorder<'_> {
             let (seen, lost, late) = (records.len(), capture.lost_events(), capture.given_up());
             bail!("{scheduler}: {seen} of {expected} reads seen, {lost} events lost, {late} without an end");
         }
-        Ok(Recording { records, origin: capture.origin().unwrap_or_default(), path: ServicePath::default() })
+        Ok(LoadRecording { records, origin: capture.origin().unwrap_or_default(), path: ServicePath::default() })
     }
 }

@@ -1,4 +1,4 @@
-//! [`RecordedTiming`]: what the CPUs took in a recording.
+//! [`RecordedTiming`]: the times of the CPUs in a recording.
 
 use super::service_path::median;
 use iopilot_block::{Nanos, ProcessId};
@@ -6,17 +6,19 @@ use iopilot_sim::{CpuTiming, QueueRun};
 use iopilot_trace::TraceRecord;
 use iopilot_workload::SourceHandle;
 
-/// A request that reaches the device later after an event was not sent because of it: it waited for something else.
+/// A request that reaches the device this long after an event was not sent because of the event: it waited for
+/// something else.
 const WAITED: Nanos = Nanos::from_micros(100);
-/// A request that has its tag sooner after it arrived did not sleep for it.
+/// A request that got its tag sooner than this after its arrival did not sleep for it.
 const AT_ONCE: Nanos = Nanos::from_micros(15);
 
-/// From an event of each request until the next request reached the device, where that came of it.
+/// The times from an event of each request to the moment when the next request reached the device, if the event caused
+/// that.
 #[derive(Clone, Debug)]
 struct Delays {
     /// By handle.
     of: Vec<Option<Nanos>>,
-    /// What is taken for those that are not known.
+    /// The value for unknown delays.
     median: Nanos,
 }
 
@@ -31,36 +33,36 @@ impl Delays {
     }
 }
 
-/// What became of the tag of a request that is complete, where somebody slept for one.
+/// The fate of the tag of a completed request, if a task slept for a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Freed {
-    /// Its task took it for its next request, which arrived so long after.
+    /// The request's own task kept it for its next request, which arrived this long after.
     Kept(Nanos),
-    /// A sleeper's request took it, and reached the device so long after.
+    /// A sleeper's request took it, and reached the device this long after.
     Passed(Nanos),
 }
 
-/// The times of a recording, by request. The handles of a replay are the places in the recording.
+/// The times of a recording, by request. The handles of a replay are indices of the recording.
 ///
-/// The delay of an event (a request is inserted, issued, completed) is the time until the next request reached the device,
-/// where that one was in the scheduler by then. Where the recording tells nothing, because the replay went another way, the
-/// median of what it tells is taken.
+/// The delay of an event (a request is inserted, issued, completed) is the time until the next request reached the
+/// device, if that request was in the scheduler at the event. A replay may differ from the recording, so that a delay
+/// is unknown. Then the median of the known ones is taken.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedTiming {
     inserted: Delays,
     issued: Delays,
     completed: Delays,
-    /// Of all three.
+    /// The median of all three.
     median: Nanos,
     freed: Vec<Option<Freed>>,
-    /// The medians of both.
+    /// The medians of the two fates.
     kept: Nanos,
     passed: Nanos,
     /// The request whose tag was freed last.
     last_freed: Option<SourceHandle>,
 }
 
-/// What happened to a tag; at one moment in this order.
+/// The fate of a tag; events of one moment are in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Completed,
@@ -70,7 +72,7 @@ enum Event {
 impl RecordedTiming {
     /// The times of `records`, in order of arrival.
     pub(super) fn new(records: &[TraceRecord]) -> Self {
-        // Under `none` a request is inserted nowhere.
+        // Under `none` no request is inserted.
         let scheduled = records.iter().any(|r| r.inserted.is_some());
         let nothing = vec![None; records.len()];
         let (delays, freed) = match scheduled {
@@ -102,7 +104,7 @@ fn delays(records: &[TraceRecord]) -> [Vec<Option<Nanos>>; 3] {
     let inserted = |r: &TraceRecord| r.inserted.unwrap_or(r.arrival);
     let mut issues: Vec<(Nanos, Nanos)> = records.iter().filter_map(|r| Some((r.issue?, inserted(r)))).collect();
     issues.sort_unstable();
-    // The first issue from then on, if it is soon, of a request that was there by then.
+    // The time to the first issue after `from`, if it is soon and of a request that had been inserted by `by`.
     let next = |from: Nanos, by: Nanos| {
         let &(at, inserted) = issues.get(issues.partition_point(|&(at, _)| at < from))?;
         Some(at.since(from)).filter(|delay| inserted <= by && *delay < WAITED)
@@ -115,22 +117,22 @@ fn delays(records: &[TraceRecord]) -> [Vec<Option<Nanos>>; 3] {
     ]
 }
 
-/// The same where no scheduler stands between: a request with a tag goes at once.
+/// The same without a scheduler: a request that has a tag is issued at once.
 fn at_once(records: &[TraceRecord]) -> [Vec<Option<Nanos>>; 3] {
     let nothing = || vec![None; records.len()];
     [records.iter().map(had_tag).collect(), nothing(), nothing()]
 }
 
-/// From arrival to issue, of a request that did not sleep for a tag.
+/// The time from arrival to issue of a request that did not sleep for a tag.
 fn had_tag(r: &TraceRecord) -> Option<Nanos> {
     Some(r.issue?.since(r.arrival)).filter(|delay| *delay < AT_ONCE)
 }
 
-/// What became of each tag. A task keeps it where its next request did not sleep; of the others, the tag that is free longest
-/// goes to the sleeper's request that is issued first.
+/// The fate of each tag. A task keeps its tag if its next request did not sleep. The remaining tags go in the order in
+/// which they were freed to sleepers' requests in the order of issue.
 fn freed_tags(records: &[TraceRecord]) -> Vec<Option<Freed>> {
     let mut freed = vec![None; records.len()];
-    // The requests of a task come one after the other.
+    // A task's requests follow one another.
     let next_of = |n: usize| {
         let later = records[n + 1..].iter();
         let mut own = later.filter(|r| r.process == records[n].process && Some(r.arrival) >= records[n].completion);
@@ -170,13 +172,13 @@ impl CpuTiming for RecordedTiming {
         }
     }
 
-    /// Not asked: the think times of a replay count from the completion.
+    /// Never called: the think times of a replay count from the completion.
     fn resume(&mut self, _: SourceHandle, _: ProcessId, _: Nanos) -> Nanos {
         Nanos::ZERO
     }
 
-    /// A sleeper is woken for the tag that was freed last. It reaches the device when the recorded one did: what it takes from
-    /// there on is not counted twice.
+    /// A sleeper is woken for the tag that was freed last. Its request reaches the device when the recorded one did, so
+    /// the delay after insertion is not counted twice.
     fn wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
         let passed = match self.last_freed.take().and_then(|handle| self.freed(handle)) {
             Some(Freed::Passed(time)) => time,
@@ -190,7 +192,7 @@ impl CpuTiming for RecordedTiming {
         matches!(self.freed(completed), Some(Freed::Kept(_)))
     }
 
-    /// Until the task that is faster has submitted its request.
+    /// The time until the faster task has submitted its request.
     fn lost_wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
         let kept = match self.last_freed.take().and_then(|handle| self.freed(handle)) {
             Some(Freed::Kept(time)) => time,
@@ -228,8 +230,8 @@ mod tests {
 
     #[test]
     fn the_delay_of_an_event_is_the_time_until_the_next_issue() {
-        // The second comes because of the first's completion, and the third right after it. The fourth comes after its own
-        // insertion, which is just after a completion. The last one waited for something else.
+        // The second request is issued because of the first's completion, and the third right after it. The fourth is
+        // issued after its own insertion, just after a completion. The last one waited for something else.
         let times = [[0, 6, 500], [10, 509, 900], [20, 513, 950], [905, 912, 1300], [1000, 2000, 2500]];
         let records = times.map(|times| TraceRecord { inserted: Some(us(times[0])), ..read(1, times) });
         let mut timing = RecordedTiming::new(&records);
@@ -238,7 +240,7 @@ mod tests {
         let mut takes = |run| timing.issue(0, run, Nanos::ZERO);
         assert_eq!([inserted(0), inserted(3)].map(&mut takes), [us(6), us(7)]);
         assert_eq!([completed(0), QueueRun::Issued(handle(1))].map(&mut takes), [us(9), us(4)]);
-        // What is not known is as usual: the fourth was not there at the second's completion.
+        // An unknown delay is the median: the fourth was not in the scheduler at the second's completion.
         assert_eq!(
             [inserted(1), inserted(4), completed(1), QueueRun::Other].map(&mut takes),
             [us(7), us(7), us(9), us(7)]
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_tag_is_kept_or_goes_to_the_sleeper_that_is_issued_next() {
-        // One tag: the first task keeps it once, then the other has it, which was asleep, and keeps it.
+        // One tag: the first task keeps it once. Then the other task, which slept, gets it and keeps it.
         let records = [
             read(1, [0, 4, 100]),
             read(2, [50, 230, 300]),
@@ -262,7 +264,7 @@ mod tests {
         assert!(timing.completer_keeps_tag(handle(0)));
         assert_eq!(timing.lost_wake(process, Nanos::ZERO), us(20) + AT_ONCE);
         assert!(!timing.completer_keeps_tag(handle(2)));
-        // 30 us, of which the usual 4 to 6 us after a tag is had.
+        // 30 us, less the usual 4 to 6 us after getting a tag.
         assert_eq!(timing.wake(process, Nanos::ZERO), us(30) - us(4));
         assert_eq!(timing.issue(0, QueueRun::Inserted(Some(handle(1))), Nanos::ZERO), us(4));
     }

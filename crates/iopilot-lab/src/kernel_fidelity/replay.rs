@@ -1,11 +1,11 @@
 //! (b) A recording, replayed under the scheduler it was recorded under.
 //!
-//! Given are the dependencies and think times of its processes, as `iopilot_trace` infers them, and recorded times: what the
-//! CPUs took, the ways to the disk and back, and what the disk's clock showed.
+//! Given are the dependencies and think times of its processes, as `iopilot_trace` infers them, and recorded times:
+//! those of the CPUs, those of the path to the disk and back, and the disk's clock.
 
 use super::delayed_device::DelayedDevice;
-use super::figures::Figures;
-use super::record::Recording;
+use super::figures::FidelityFigures;
+use super::record::LoadRecording;
 use super::recorded_timing::RecordedTiming;
 use super::shifted_clock::ShiftedClock;
 use crate::Setup;
@@ -15,18 +15,18 @@ use iopilot_sim::{Machine, RunConfig, RunOptions, run_timed};
 use iopilot_trace::{InferOptions, TraceRecord, infer};
 use iopilot_workload::replay::{Dependent, ReplayRecord};
 
-/// A whole number of the kernel's ticks, whatever its `HZ`: a replay begins where in them the recording began.
+/// A whole number of the kernel's ticks at any `HZ`: a replay begins at the same phase of a tick as the recording.
 const SECOND: u64 = 1_000_000_000;
-/// A whole number of turns of any disk: it does not move the angle of the medium.
+/// A whole number of revolutions of any disk: it does not change the angle of the medium.
 const MINUTE: Nanos = Nanos::from_secs(60);
 
-/// What becomes of `recording` on `machine` under `scheduler`, under which it was made.
+/// The figures of `recording`, replayed on `machine` under the scheduler it was recorded under.
 pub(super) fn replayed(
-    recording: &Recording,
+    recording: &LoadRecording,
     scheduler: &SchedulerSpec,
     machine: &Machine,
     setup: &Setup<'_>,
-) -> anyhow::Result<Figures> {
+) -> anyhow::Result<FidelityFigures> {
     let begin = Nanos(recording.origin.0 % SECOND);
     let Inserted { records, waited, first } = Inserted::of(&recording.records, begin);
     let requests: Vec<ReplayRecord> = records.iter().map(ReplayRecord::from).collect();
@@ -41,21 +41,22 @@ pub(super) fn replayed(
     let report = run_timed(source, device, timing, scheduler, &config, setup.progress, None)?;
     let outcomes = report.outcomes.iter().flatten();
     let responses = outcomes.zip(&waited).map(|(outcome, waited)| outcome.response + *waited).collect();
-    Ok(Figures::from_responses(responses, report.bytes, report.elapsed_s + first.as_secs_f64()))
+    Ok(FidelityFigures::from_responses(responses, report.bytes, report.elapsed_s + first.as_secs_f64()))
 }
 
-/// Requests as their scheduler saw them: they arrive when they were inserted. (Under `none`, when they arrived.)
+/// The requests as their scheduler saw them: they arrive at their insertion. (Under `none` they arrive at their
+/// arrival.)
 struct Inserted {
     /// In order of insertion.
     records: Vec<TraceRecord>,
-    /// From the arrival of each to its insertion.
+    /// The time from each request's arrival to its insertion.
     waited: Vec<Nanos>,
-    /// From the first arrival to the first insertion.
+    /// The time from the first arrival to the first insertion.
     first: Nanos,
 }
 
 impl Inserted {
-    /// Those of `records`, `begin` later.
+    /// The requests of `records`, `begin` later.
     fn of(records: &[TraceRecord], begin: Nanos) -> Self {
         let mut inserted: Vec<(TraceRecord, Nanos)> = records.iter().map(|r| as_inserted(r, begin)).collect();
         inserted.sort_by_key(|(r, _)| r.arrival);
@@ -83,10 +84,10 @@ mod tests {
     fn a_replay_takes_as_long_as_the_recording() {
         for name in ["none", "mq-deadline", "kyber", "bfq"] {
             let (records, spec, machine) = recorded_readers(name);
-            let real = Figures::of(&records);
-            // The simulated disk was at its zero when the run was at its own: the model showed the first arrival's time, 0.
+            let real = FidelityFigures::of(&records);
+            // The simulated disk's clock was zero at the run's zero: the model showed the first arrival's time, 0.
             let path = ServicePath { model: Some(Nanos::ZERO), ..ServicePath::default() };
-            let recording = Recording { records, origin: Nanos::ZERO, path };
+            let recording = LoadRecording { records, origin: Nanos::ZERO, path };
             let setup = Setup { quick: true, seed: 0, progress: &Progress::default() };
             let ours = replayed(&recording, &spec, &machine, &setup).unwrap();
             let off = |ours: f64, real: f64| 100.0 * (ours / real - 1.0);

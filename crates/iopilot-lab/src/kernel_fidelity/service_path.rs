@@ -1,27 +1,27 @@
-//! [`ServicePath`]: the way through the loop device and FUSE, which the disk's model does not know.
+//! [`ServicePath`]: the path through the loop device and FUSE, which the disk's model does not include.
 
-use crate::virtual_disk::Served;
+use crate::virtual_disk::ServerLogEntry;
 use iopilot_block::{Lba, Nanos};
 use iopilot_trace::TraceRecord;
 use std::collections::HashMap;
 
-/// What the way to the virtual disk's server and back took, request by request.
+/// The delays on the path to the virtual disk's server and back, by request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ServicePath {
-    /// In order of issue, by first sector: from the kernel's issue to the server, and from the time that the model gave to
-    /// the kernel's completion.
+    /// In order of issue, by first sector: the delay from the kernel's issue to the server, and the delay from the
+    /// model's completion to the kernel's.
     pub(super) ways: Vec<(Lba, (Nanos, Nanos))>,
-    /// How late the server was, us: the mean of the answers.
+    /// The mean lateness of the server's answers, us.
     pub(super) late_us: f64,
-    /// What the clock of the disk's model showed when the first request arrived at the block layer. It tells the angle of
-    /// the medium. `None` where the log has none of the requests.
+    /// The time on the clock of the disk's model when the first request arrived at the block layer. It gives the angle
+    /// of the medium. `None` if the log contains none of the requests.
     pub(super) model: Option<Nanos>,
 }
 
 impl ServicePath {
-    /// Finds `records`, whose times count from `origin` on the monotonic clock, in the disk's log, which may hold more. One
-    /// that was merged into another is not there.
-    pub(super) fn find(records: &[TraceRecord], origin: Nanos, log: &HashMap<u64, Vec<Served>>) -> Self {
+    /// Finds `records` in the disk's log, which may hold more. Their times count from `origin` on the monotonic clock.
+    /// A request that was merged into another is not in the log.
+    pub(super) fn find(records: &[TraceRecord], origin: Nanos, log: &HashMap<u64, Vec<ServerLogEntry>>) -> Self {
         let found = |record: &TraceRecord| {
             let (issue, completion) = (origin + record.issue?, origin + record.completion?);
             let mut of_place = log.get(&record.lba.0)?.iter();
@@ -31,7 +31,7 @@ impl ServicePath {
         let mut all: Vec<_> = records.iter().filter_map(found).collect();
         let model = all.first().map(|(_, _, s, _)| s.model.since(s.arrived.since(origin)));
         all.sort_by_key(|(issue, ..)| *issue);
-        let way = |&(issue, lba, s, completion): &(Nanos, Lba, &Served, Nanos)| {
+        let way = |&(issue, lba, s, completion): &(Nanos, Lba, &ServerLogEntry, Nanos)| {
             (lba, (s.arrived.since(issue), completion.since(s.due)))
         };
         let late: f64 = all.iter().map(|(_, _, s, _)| s.left.since(s.due).as_micros_f64()).sum();
@@ -39,7 +39,7 @@ impl ServicePath {
     }
 }
 
-/// The median of `times`; zero of none.
+/// The median of `times`; zero if there are none.
 pub(super) fn median(times: impl Iterator<Item = Nanos>) -> Nanos {
     let mut times: Vec<Nanos> = times.collect();
     times.sort_unstable();
@@ -60,7 +60,7 @@ mod tests {
         };
         let served = |arrived: u64, due: u64, left: u64| {
             let [arrived, due, left] = [arrived, due, left].map(|at| Nanos(1000 + at));
-            Served { lba: 8, arrived, due, left, model: Nanos(arrived.0 + 70_000) }
+            ServerLogEntry { lba: 8, arrived, due, left, model: Nanos(arrived.0 + 70_000) }
         };
         // The second request reads the same sector again, and the third is not in the log.
         let log = HashMap::from([(8, vec![served(13, 90, 92), served(204, 290, 290)])]);

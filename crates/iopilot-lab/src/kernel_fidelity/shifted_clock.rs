@@ -1,10 +1,10 @@
-//! [`ShiftedClock`]: a device whose clock is ahead of its user's.
+//! [`ShiftedClock`]: a device whose clock is ahead of the caller's.
 
 use iopilot_block::Nanos;
 use iopilot_device::{Completion, Device, DeviceRequest};
 
-/// A device whose clock is ahead of its user's by a constant. The angle of a medium follows from the device's clock: two disks
-/// that are asked the same at the same time serve alike only where their clocks agree.
+/// A device whose clock is ahead of the caller's by a constant. The angle of a medium follows from the device's clock:
+/// two disks serve the same requests alike only if their clocks agree.
 #[derive(Clone, Debug)]
 pub(super) struct ShiftedClock<D> {
     device: D,
@@ -12,7 +12,7 @@ pub(super) struct ShiftedClock<D> {
 }
 
 impl<D: Device> ShiftedClock<D> {
-    /// `device`, whose clock is `ahead`.
+    /// `device`, with a clock that is `ahead`.
     pub(super) fn new(device: D, ahead: Nanos) -> Self {
         Self { device, ahead }
     }
@@ -42,7 +42,7 @@ mod tests {
     use iopilot_block::{Flags, Lba, Op, RequestId, Sectors};
     use iopilot_catalogue::Catalogue;
 
-    /// How long a disk takes for a random read that comes at `at`.
+    /// The time of a random read that comes at `at`.
     fn service<D: Device>(mut disk: D, at: Nanos) -> Nanos {
         let (id, lba) = (RequestId::from_index(0), Lba(1 << 28));
         disk.submit(DeviceRequest { id, op: Op::Read, lba, sectors: Sectors(8), flags: Flags::empty() }, at);

@@ -1,31 +1,31 @@
-//! Puts the three questions to the recordings.
+//! Answers the three questions for the recordings.
 
 use super::choices::{Choices, choices};
-use super::figures::Figures;
-use super::record::Recorded;
+use super::figures::FidelityFigures;
+use super::record::CellRecordings;
 use super::{Plan, SCHEDULERS, predict, replay};
 use crate::Setup;
 use iopilot_sched::SchedulerSpec;
 use rayon::prelude::*;
 
-/// What simulations make of a [`Recorded`]: means of its recordings.
+/// The simulations of a [`CellRecordings`]: means over its recordings.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Simulated {
+pub(super) struct CellSimulations {
     /// (a) How often the scheduler picks what the kernel picked.
     pub(super) choices: Choices,
     /// (b) The replay under the scheduler it was recorded under.
-    pub(super) replayed: Figures,
-    /// (c) What is predicted of each scheduler.
-    pub(super) predicted: [Figures; SCHEDULERS.len()],
+    pub(super) replayed: FidelityFigures,
+    /// (c) The predictions for each scheduler.
+    pub(super) predicted: [FidelityFigures; SCHEDULERS.len()],
 }
 
-/// One for each of `recorded`.
-pub(super) fn all(plan: &Plan, recorded: &[Recorded], setup: &Setup<'_>) -> anyhow::Result<Vec<Simulated>> {
-    let one = |recorded: &Recorded| -> anyhow::Result<Simulated> {
+/// The simulations of each of `recorded`.
+pub(super) fn all(plan: &Plan, recorded: &[CellRecordings], setup: &Setup<'_>) -> anyhow::Result<Vec<CellSimulations>> {
+    let one = |recorded: &CellRecordings| -> anyhow::Result<CellSimulations> {
         let machine = predict::machine(plan.disk, recorded.cell.depth)?;
         let scheduler = SchedulerSpec::parse(SCHEDULERS[recorded.scheduler])?;
         let (mut same, mut replayed) = (Choices::default(), Vec::new());
-        let mut predicted: [Vec<Figures>; SCHEDULERS.len()] = Default::default();
+        let mut predicted: [Vec<FidelityFigures>; SCHEDULERS.len()] = Default::default();
         for recording in &recorded.recordings {
             // `none` does not choose.
             if scheduler.name != "none" {
@@ -35,10 +35,10 @@ pub(super) fn all(plan: &Plan, recorded: &[Recorded], setup: &Setup<'_>) -> anyh
             let under = predict::predicted(recording, &machine, setup)?;
             predicted.iter_mut().zip(under).for_each(|(all, figures)| all.push(figures));
         }
-        Ok(Simulated {
+        Ok(CellSimulations {
             choices: same,
-            replayed: Figures::mean(&replayed),
-            predicted: predicted.map(|all| Figures::mean(&all)),
+            replayed: FidelityFigures::mean(&replayed),
+            predicted: predicted.map(|all| FidelityFigures::mean(&all)),
         })
     };
     recorded.par_iter().map(one).collect()

@@ -8,7 +8,7 @@ use iopilot_trace::{InferOptions, TraceRecord, infer};
 use iopilot_workload::Source;
 use iopilot_workload::replay::{Dependent, Open, ReplayRecord};
 
-/// What one made of random reads and writes of four processes that wait for nothing, under `scheduler`.
+/// The recording of random reads and writes by four processes that wait for nothing, under `scheduler`.
 pub(super) fn recorded(scheduler: &str) -> (Vec<TraceRecord>, SchedulerSpec, Machine) {
     let record = |n: u64| TraceRecord {
         process: Some(ProcessId(n as u32 % 4)),
@@ -24,7 +24,7 @@ pub(super) fn recorded(scheduler: &str) -> (Vec<TraceRecord>, SchedulerSpec, Mac
     under(scheduler, Open::new(&records[..]))
 }
 
-/// What one made of random reads of six processes that wait for each and then think for 0.1 ms, under `scheduler`.
+/// The recording of random reads by six processes that wait for each read and then think for 0.1 ms, under `scheduler`.
 pub(super) fn recorded_readers(scheduler: &str) -> (Vec<TraceRecord>, SchedulerSpec, Machine) {
     let record = |n: u64| {
         let arrival = Nanos::from_micros(10_000 * (n / 6) + 700 * (n % 6));
@@ -45,7 +45,7 @@ fn lba(n: u64) -> Lba {
     Lba(n * 7_919 * 4_096 % 800_000_000)
 }
 
-/// On a disk that takes four requests.
+/// A run on a disk that takes four requests.
 fn under<S: Source>(scheduler: &str, source: S) -> (Vec<TraceRecord>, SchedulerSpec, Machine) {
     let machine = predict::machine("hd-500-16", 4).unwrap();
     let spec = SchedulerSpec::parse(scheduler).unwrap();

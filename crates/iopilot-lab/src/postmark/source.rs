@@ -1,7 +1,7 @@
-//! [`PostmarkSource`]: instances and the flusher, running.
+//! [`PostmarkSource`]: the running instances and their flusher.
 
-use super::pool::{Action, Dirty, Pool};
-use super::{BLOCK, BLOCK_BYTES, Extent, FileSystem, PostmarkSpec};
+use super::pool::{Dirty, Pool, TransactionStep};
+use super::{AllocationStyle, BLOCK, BLOCK_BYTES, Extent, PostmarkSpec};
 use iopilot_block::{Criticality, Flags, InputError, IoPriority, Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_workload::Agenda;
 use iopilot_workload::WorkloadError;
@@ -10,21 +10,21 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// The first process; the instances are numbered from here, the flusher after them.
+/// The first process id. The instances are numbered from here, and the flusher follows them.
 const FIRST_PROCESS: u32 = 1000;
 /// Separate system calls are separate moments.
 const NEXT_CALL: Nanos = Nanos(1);
-/// A handle is the process' index, and below this bit the request's blocks.
+/// A handle is the process' index, and below this bit the number of blocks of the request.
 const HANDLE_SHIFT: u32 = 40;
-/// Reads of one instance in flight: what it waits for, and the next read ahead.
+/// The most reads of one instance in flight: the one it waits for, and the next read-ahead.
 const READS: u32 = 2;
-/// Requests that the flusher has in flight: 7/8 of 4096.
+/// The most requests of the flusher in flight: 7/8 of 4096.
 const WRITES: u32 = 3584;
-/// Requests that the flusher submits in one go.
+/// The most requests that the flusher submits at once.
 const BATCH: u32 = 32;
 /// The log, in blocks: 32 MiB.
 const LOG_BLOCKS: u64 = 8192;
-/// A record of the log, in blocks, and after how many changes of metadata it is full.
+/// The length of a log record in blocks; and the number of metadata changes that fill it.
 const LOG_RECORD: u64 = 8;
 const LOG_CHANGES: u32 = 16;
 
@@ -32,23 +32,23 @@ const LOG_CHANGES: u32 = 16;
 #[derive(Clone, Debug)]
 struct Instance {
     pool: Pool,
-    steps: VecDeque<Action>,
+    steps: VecDeque<TransactionStep>,
     in_flight: u32,
-    /// A read that has to be known before anything else.
+    /// A read must complete before anything else.
     alone: bool,
-    /// Waits for the cache to be written.
+    /// Waits for write-back.
     throttled: bool,
     exited: bool,
 }
 
-/// What is to be written of an instance's file, or metadata.
+/// Dirty data of an instance's file, or dirty metadata.
 #[derive(Clone, Debug)]
 enum Chunk {
     File { instance: usize, dirty: Dirty },
     Metadata(Extent),
 }
 
-/// Whether a task sleeps in a submission, as it does where the queue is full.
+/// Whether a task sleeps in a submission because the queue is full.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sleep {
     blocked: bool,
@@ -57,16 +57,16 @@ struct Sleep {
 
 /// The progress of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PostmarkStats {
+pub(crate) struct PostmarkStats {
     /// Transactions that were counted.
-    pub transactions: u32,
+    pub(crate) transactions: u32,
     /// How long they took, in seconds.
-    pub elapsed_s: f64,
+    pub(crate) elapsed_s: f64,
 }
 
 impl PostmarkStats {
     /// Transactions a second of each of `instances`, as Carroll gives them.
-    pub fn per_instance(&self, instances: u32) -> f64 {
+    pub(crate) fn per_instance(&self, instances: u32) -> f64 {
         if self.elapsed_s > 0.0 {
             f64::from(self.transactions) / self.elapsed_s / f64::from(instances.max(1))
         } else {
@@ -75,25 +75,26 @@ impl PostmarkStats {
     }
 }
 
-/// Instances of Postmark above a page cache, running: one process each from 1000 on, and the flusher after them.
+/// Running instances of Postmark above a page cache. Process ids begin at 1000, one for each instance, and the
+/// flusher's follows.
 ///
-/// Runs until the transactions asked for are done; then all stop. Which transactions an instance does, and where its
-/// files lie, follows from the seed alone.
+/// Runs until the requested transactions are done; then all stop. The transactions of an instance and the places of its
+/// files depend on the seed alone.
 #[derive(Clone, Debug)]
-pub struct PostmarkSource {
+pub(crate) struct PostmarkSource {
     instances: Vec<Instance>,
     sleeps: Vec<Sleep>,
     agenda: Agenda,
-    file_system: FileSystem,
-    /// What is to be written, oldest first.
+    file_system: AllocationStyle,
+    /// What is dirty, oldest first.
     chunks: VecDeque<Chunk>,
-    /// What is left of the chunk that is being written.
+    /// The rest of the chunk that is being written.
     current: Option<Extent>,
-    /// Blocks in the cache to be written, and being written.
+    /// Dirty blocks in the cache, and blocks being written.
     dirty: u64,
     writeback: u64,
     writes_in_flight: u32,
-    /// Blocks at which writers wait.
+    /// The number of blocks at which writers wait.
     limit: u64,
     log_first: u64,
     log_at: u64,
@@ -106,18 +107,18 @@ pub struct PostmarkSource {
 }
 
 impl PostmarkSource {
-    /// `spec` on a device of `capacity_sectors`; all random choices follow from `seed`.
+    /// `spec` on a device of `capacity_sectors`. All random choices depend on `seed`.
     ///
     /// # Errors
-    /// Where the specification contradicts itself, or the files do not fit the device.
-    pub fn new(spec: &PostmarkSpec, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
+    /// If the specification contradicts itself, or the files do not fit the device.
+    pub(crate) fn new(spec: &PostmarkSpec, capacity_sectors: u64, seed: u64) -> Result<Self, WorkloadError> {
         spec.check()?;
         let n = spec.instances as usize;
         let blocks = (capacity_sectors / BLOCK).saturating_sub(LOG_BLOCKS) / u64::from(spec.instances);
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
         let mut instances = Vec::with_capacity(n);
         for i in 0..n {
-            // The log lies in the middle.
+            // The log lies in the middle of the device.
             let first = i as u64 * blocks + if i > n / 2 { LOG_BLOCKS } else { 0 };
             let pool = Pool::new(spec, first, blocks, seeds.random()).ok_or_else(|| {
                 let got = format!("{} of {} to {} bytes", spec.files, spec.min_bytes, spec.max_bytes);
@@ -159,7 +160,7 @@ impl PostmarkSource {
     }
 
     /// The progress of the run.
-    pub fn stats(&self) -> PostmarkStats {
+    pub(crate) fn stats(&self) -> PostmarkStats {
         PostmarkStats {
             transactions: self.done.saturating_sub(self.warm_up),
             elapsed_s: self.end_at.map_or(0.0, |end| end.since(self.warm_at).as_secs_f64()),
@@ -184,7 +185,7 @@ impl PostmarkSource {
         })
     }
 
-    /// `index` acts at `at`, or as soon as it no longer sleeps in a submission.
+    /// `index` acts at `at`, or later when it no longer sleeps in a submission.
     fn wake(&mut self, index: usize, at: Nanos) {
         let sleep = &mut self.sleeps[index];
         if sleep.blocked {
@@ -194,12 +195,12 @@ impl PostmarkSource {
         }
     }
 
-    /// Goes on with an instance until it waits, submitting one request at most.
+    /// Continues an instance until it waits or has submitted one request.
     fn play(&mut self, index: usize, now: Nanos, out: &mut Vec<Step>) {
         while !self.instances[index].exited {
             let instance = &mut self.instances[index];
             if self.end_at.is_some() {
-                // Stopped: it exits with its last completion.
+                // The run is over: the instance exits with its last completion.
                 if instance.in_flight == 0 {
                     instance.exited = true;
                     out.push(Step::Exit(ProcessId(FIRST_PROCESS + index as u32)));
@@ -210,7 +211,7 @@ impl PostmarkSource {
                 instance.pool.transaction(&mut instance.steps);
                 continue;
             };
-            if let Action::Read { extent, alone } = *step {
+            if let TransactionStep::Read { extent, alone } = *step {
                 if instance.in_flight >= READS || (instance.in_flight > 0 && (alone || instance.alone)) {
                     return;
                 }
@@ -230,27 +231,29 @@ impl PostmarkSource {
             if instance.in_flight > 0 {
                 return;
             }
-            if matches!(step, Action::Write(_) | Action::Metadata { .. }) && self.dirty + self.writeback >= self.limit {
+            if matches!(step, TransactionStep::Write(_) | TransactionStep::Metadata { .. })
+                && self.dirty + self.writeback >= self.limit
+            {
                 instance.throttled = true;
                 return;
             }
             match instance.steps.pop_front() {
-                Some(Action::Write(dirty)) => {
+                Some(TransactionStep::Write(dirty)) => {
                     self.dirty += dirty.extent.blocks;
                     self.chunks.push_back(Chunk::File { instance: index, dirty });
                     self.wake_flusher(now);
                 }
-                Some(Action::Metadata { extent }) => {
+                Some(TransactionStep::Metadata { extent }) => {
                     self.add_metadata(extent);
                     self.wake_flusher(now);
                 }
-                Some(Action::Forget { blocks }) => self.dirty -= blocks,
-                Some(Action::Compute(time)) => {
+                Some(TransactionStep::Forget { blocks }) => self.dirty -= blocks,
+                Some(TransactionStep::Compute(time)) => {
                     self.wake(index, now + time.max(NEXT_CALL));
                     return;
                 }
-                Some(Action::Done) => self.transaction_done(now),
-                Some(Action::Read { .. }) | None => {}
+                Some(TransactionStep::Done) => self.transaction_done(now),
+                Some(TransactionStep::Read { .. }) | None => {}
             }
         }
     }
@@ -258,14 +261,14 @@ impl PostmarkSource {
     fn add_metadata(&mut self, extent: Extent) {
         self.dirty += extent.blocks;
         self.chunks.push_back(Chunk::Metadata(extent));
-        if self.file_system == FileSystem::Extents {
+        if self.file_system == AllocationStyle::Extents {
             self.log_changes += 1;
             if self.log_changes == LOG_CHANGES {
                 self.log_changes = 0;
                 let record = Extent { first: self.log_first + self.log_at, blocks: LOG_RECORD };
                 self.log_at = (self.log_at + LOG_RECORD) % LOG_BLOCKS;
                 self.dirty += record.blocks;
-                // The log is written before the changes that it records.
+                // A log record is written before the changes that it describes.
                 self.chunks.push_front(Chunk::Metadata(record));
             }
         }
@@ -302,8 +305,8 @@ impl PostmarkSource {
             }
             let Some(extent) = self.current.take().or_else(|| self.next_chunk()) else { return };
             let most = match self.file_system {
-                FileSystem::Extents => 128,
-                FileSystem::Blocks => 4,
+                AllocationStyle::Extents => 128,
+                AllocationStyle::Blocks => 4,
             };
             let piece = Extent { blocks: extent.blocks.min(most), ..extent };
             if extent.blocks > piece.blocks {
@@ -318,7 +321,7 @@ impl PostmarkSource {
         self.wake(self.flusher(), now + NEXT_CALL);
     }
 
-    /// The oldest that is still to be written.
+    /// The oldest chunk that is still dirty.
     fn next_chunk(&mut self) -> Option<Extent> {
         while let Some(chunk) = self.chunks.pop_front() {
             match chunk {
@@ -374,7 +377,7 @@ impl Source for PostmarkSource {
     fn blocked(&mut self, process: ProcessId, _now: Nanos) {
         if let Some(index) = self.index(process) {
             self.sleeps[index].blocked = true;
-            // What it was about to do waits as well.
+            // Its pending action waits as well.
             self.sleeps[index].due = Some(Nanos::ZERO);
             self.agenda.set(index, None);
         }
@@ -393,9 +396,9 @@ impl Source for PostmarkSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postmark::FileSystem::{Blocks, Extents};
+    use crate::postmark::AllocationStyle::{Blocks, Extents};
 
-    fn spec(file_system: FileSystem) -> PostmarkSpec {
+    fn spec(file_system: AllocationStyle) -> PostmarkSpec {
         PostmarkSpec {
             instances: 3,
             files: 60,
@@ -449,7 +452,7 @@ mod tests {
         let stats = source.stats();
         assert_eq!(stats.transactions, 120);
         assert!(stats.elapsed_s > 0.0 && stats.per_instance(3) > 0.0);
-        // The same again, twice as slow: other times, as many transactions.
+        // Twice as slow, the times differ and the transactions are as many.
         let mut slow = PostmarkSource::new(&spec(Extents), 1 << 20, 1).unwrap();
         play(&mut slow, Nanos::from_millis(2));
         assert!(slow.stats().elapsed_s > 1.5 * stats.elapsed_s);

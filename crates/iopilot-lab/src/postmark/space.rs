@@ -4,7 +4,7 @@ use super::Extent;
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Free blocks. Finding some near a goal is O(log n) and a step for each hole that is passed.
+/// The free blocks. Finding some near a goal takes O(log n), and a step for each hole that is skipped.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     /// Length of each free run by its first block; runs never touch.
@@ -13,7 +13,7 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// All of `first` and the `blocks` from there are free.
+    /// Blocks `first..first + blocks` are free.
     pub(super) fn new(first: u64, blocks: u64) -> Self {
         Self { free: BTreeMap::from([(first, blocks)]), left: blocks }
     }
@@ -24,15 +24,15 @@ impl Space {
         self.left
     }
 
-    /// `blocks` in one piece from the first run at or after `goal` that is long enough, around the end; in pieces where
-    /// there is none. `None` where there are too few at all.
+    /// Takes `blocks` in one piece from the first run at or after `goal` that is long enough, wrapping around the end.
+    /// If no run is, takes them in pieces. `None` if there are too few free blocks.
     pub(super) fn take_whole(&mut self, goal: u64, blocks: u64) -> Option<Vec<Extent>> {
         let from = self.start(goal);
         let long_enough = |(_, length): &(&u64, &u64)| **length >= blocks;
         let found = self.free.range(from..).chain(self.free.range(..from)).find(long_enough).map(|(&first, _)| first);
         match found {
             Some(first) => {
-                // Within the goal's own run from the goal on, where that leaves enough.
+                // Begins at the goal inside its own run, if enough follows.
                 let length = self.free[&first];
                 let at = if first < goal && goal + blocks <= first + length { goal } else { first };
                 Some(vec![self.cut(first, at, blocks)])
@@ -41,7 +41,8 @@ impl Space {
         }
     }
 
-    /// `blocks` from the runs at and after `goal`, however short, around the end. `None` where there are too few.
+    /// Takes `blocks` from the runs at and after `goal`, however short, wrapping around the end. `None` if there are
+    /// too few.
     pub(super) fn take_pieces(&mut self, goal: u64, blocks: u64) -> Option<Vec<Extent>> {
         if self.left < blocks {
             return None;
@@ -60,7 +61,7 @@ impl Space {
         Some(pieces)
     }
 
-    /// Frees what was taken.
+    /// Frees an extent.
     pub(super) fn give_back(&mut self, extent: Extent) {
         let (mut first, mut blocks) = (extent.first, extent.blocks);
         self.left += blocks;
@@ -82,7 +83,7 @@ impl Space {
         self.free.insert(first, blocks);
     }
 
-    /// The first block of the run that `goal` is in, or `goal`.
+    /// The first block of the run that contains `goal`, or else `goal`.
     fn start(&self, goal: u64) -> u64 {
         self.containing(goal).map_or(goal, |(first, _)| first)
     }
@@ -92,7 +93,7 @@ impl Space {
         (block < first + length).then_some((first, length))
     }
 
-    /// Takes `blocks` from block `at` on of the run that begins at `first`.
+    /// Takes `blocks` blocks, from block `at` on, out of the run that begins at `first`.
     fn cut(&mut self, first: u64, at: u64, blocks: u64) -> Extent {
         let length = self.free.remove(&first).unwrap_or(0);
         debug_assert!(blocks > 0 && first <= at && at + blocks <= first + length);
@@ -126,13 +127,13 @@ mod tests {
             space.take_pieces(100, 12).unwrap(),
             [Extent { first: 100, blocks: 10 }, Extent { first: 141, blocks: 2 }]
         );
-        // Around the end, and none where there are too few.
+        // Wraps around the end. Fails if there are too few.
         assert_eq!(space.take_whole(195, 20).unwrap(), [Extent { first: 143, blocks: 20 }]);
         assert_eq!(space.take_whole(100, 1000), None);
     }
 
     #[test]
-    fn nothing_is_lost_or_given_twice() {
+    fn no_block_is_lost_or_taken_twice() {
         let mut random = Pcg64Mcg::seed_from_u64(1);
         let mut space = Space::new(1000, 5000);
         let mut owner = vec![false; 5000];

@@ -1,29 +1,29 @@
-//! [`Figures`]: what is compared of a run.
+//! [`PredictionFigures`]: the figures of a run that are compared.
 
 use serde_json::Value;
 
-/// What is compared of a run.
+/// The figures of a run that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Figures {
+pub(super) struct PredictionFigures {
     /// From the first arrival to the last completion, in seconds.
     pub(super) elapsed_s: f64,
-    /// How long processes waited for each request that they waited for, in milliseconds.
+    /// The mean wait for a request that a process waits for, in milliseconds.
     pub(super) wait_ms: f64,
 }
 
-impl Figures {
-    /// Those of a run in the JSON of `iopilot compare`.
+impl PredictionFigures {
+    /// The figures of a run in the JSON of `iopilot compare`.
     pub(super) fn of(run: &Value) -> Option<Self> {
         Some(Self { elapsed_s: run["elapsed_s"].as_f64()?, wait_ms: run["wait_ms_mean"].as_f64()? })
     }
 
-    /// The middle of `all`, each figure by itself.
+    /// The median of each figure by itself.
     pub(super) fn median(all: &[Self]) -> Self {
         Self { elapsed_s: median(all.iter().map(|f| f.elapsed_s)), wait_ms: median(all.iter().map(|f| f.wait_ms)) }
     }
 }
 
-/// The middle of `values`; the mean of the two in the middle where their number is even.
+/// The median of `values`; for an even number, the mean of the two in the middle.
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut all: Vec<f64> = values.collect();
     all.sort_by(f64::total_cmp);

@@ -1,30 +1,30 @@
-//! Judges predictions by what was run.
+//! Judges predictions by the real runs.
 
-use super::figures::{Figures, median};
+use super::figures::{PredictionFigures, median};
 use super::{Cell, Plan, Row};
 use crate::outcome::{Claim, Outcome, ResultTable};
 
-/// Two schedulers differ where one takes so many times as long as the other.
+/// Two schedulers differ if one takes this many times as long as the other.
 const DIFFERENT: f64 = 1.1;
 
 impl Row {
-    fn real(&self) -> Figures {
-        Figures::median(&self.real)
+    fn real(&self) -> PredictionFigures {
+        PredictionFigures::median(&self.real)
     }
 
-    /// How many times the real elapsed time the predicted is.
+    /// The predicted elapsed time over the real one.
     fn ratio(&self) -> f64 {
         self.predicted.elapsed_s / self.real().elapsed_s
     }
 
-    /// Whether it is near: within a tenth, or the real one is inside the stated spread.
+    /// Whether the prediction is near: within a tenth, or with the real time inside the stated spread.
     fn is_near(&self) -> bool {
         let real = self.real().elapsed_s;
         (self.ratio() - 1.0).abs() <= 0.1 || (self.spread.0..=self.spread.1).contains(&real)
     }
 }
 
-/// Of all pairs of schedulers that differ in real runs of one load, those whose order was predicted, and how many there are.
+/// The pairs of schedulers that differ in real runs of one load: how many were ranked right, and how many there are.
 fn pairs(cells: &[Cell]) -> (usize, usize) {
     let (mut right, mut all) = (0, 0);
     for cell in cells {
@@ -43,7 +43,7 @@ fn pairs(cells: &[Cell]) -> (usize, usize) {
     (right, all)
 }
 
-/// By how many percent the verdict's choice takes longer than the best, in real runs.
+/// How much longer than the best the verdict's choice takes in real runs, in percent.
 fn cost_percent(cell: &Cell) -> f64 {
     let best = cell.rows.iter().map(|row| row.real().elapsed_s).fold(f64::INFINITY, f64::min);
     let chosen =
@@ -100,8 +100,8 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str]) -> Outcome
         ]);
     }
     let mut notes = vec![format!(
-        "{} real runs under each scheduler; their median is compared. Predictions are those of `iopilot compare` with the disk's \
-         name alone.",
+        "{} real runs under each scheduler; their median is compared. Predictions are those of `iopilot compare` with \
+         the disk's name alone.",
         plan.runs
     )];
     if !left_out.is_empty() {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn row(scheduler: &'static str, predicted: f64, real: f64) -> Row {
-        let figures = |elapsed_s| Figures { elapsed_s, wait_ms: 1.0 };
+        let figures = |elapsed_s| PredictionFigures { elapsed_s, wait_ms: 1.0 };
         Row { scheduler, predicted: figures(predicted), spread: (predicted, predicted), real: vec![figures(real)] }
     }
 

@@ -2,9 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-/// What a load needs on the file system before it runs.
+/// The files that a load needs before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Needs {
+pub(super) enum RequiredFiles {
     /// A tree of small files in `tree`, and a copy of it in `other`.
     Trees,
     /// Twelve large files, `large0` to `large11`.
@@ -15,22 +15,22 @@ pub(super) enum Needs {
     Nothing,
 }
 
-/// A load: a command of the shell, in the folder where the file system is mounted.
+/// A load: a shell command, run in the folder where the file system is mounted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct RecordedLoad {
     pub(super) name: &'static str,
-    pub(super) needs: Needs,
-    /// A program that is not on every machine.
+    pub(super) needs: RequiredFiles,
+    /// A program that the load needs and that not every machine has.
     program: &'static str,
     pub(super) script: &'static str,
 }
 
-const fn load(name: &'static str, needs: Needs, program: &'static str, script: &'static str) -> Load {
-    Load { name, needs, program, script }
+const fn load(name: &'static str, needs: RequiredFiles, program: &'static str, script: &'static str) -> RecordedLoad {
+    RecordedLoad { name, needs, program, script }
 }
 
-impl Load {
-    /// Whether this machine has its program.
+impl RecordedLoad {
+    /// Whether this machine has the program.
     pub(super) fn can_run(&self) -> bool {
         let asked = Command::new("sh")
             .args(["-c", "command -v \"$0\"", self.program])
@@ -41,38 +41,43 @@ impl Load {
     }
 }
 
-const GREP: Load = load("grep", Needs::Trees, "grep", "grep -rqs no-such-word tree; true");
-const COPY: Load = load("copy", Needs::Trees, "cp", "cp -r tree copy && sync -f .");
+const GREP: RecordedLoad = load("grep", RequiredFiles::Trees, "grep", "grep -rqs no-such-word tree; true");
+const COPY: RecordedLoad = load("copy", RequiredFiles::Trees, "cp", "cp -r tree copy && sync -f .");
 const SQLITE: &str = "{ echo 'create table t(a integer primary key, b text);'; \
     for i in $(seq 60); do echo \"insert into t values($i, hex(randomblob(200)));\"; done; } | sqlite3 base.db";
-const SQLITE_LOAD: Load = load("sqlite", Needs::Nothing, "sqlite3", SQLITE);
+const SQLITE_LOAD: RecordedLoad = load("sqlite", RequiredFiles::Nothing, "sqlite3", SQLITE);
 
-/// For a short form.
-pub(super) const QUICK: &[Load] = &[
-    load("grep", Needs::Trees, "grep", "grep -rqs no-such-word tree; true"),
-    load("two-cats", Needs::Large, "cat", "cat large0 > /dev/null & cat large1 > /dev/null; wait"),
+/// The loads of a quick run.
+pub(super) const QUICK: &[RecordedLoad] = &[
+    load("grep", RequiredFiles::Trees, "grep", "grep -rqs no-such-word tree; true"),
+    load("two-cats", RequiredFiles::Large, "cat", "cat large0 > /dev/null & cat large1 > /dev/null; wait"),
 ];
 
-pub(super) const ON_A_SHALLOW_DISK: &[Load] = &[
+pub(super) const ON_A_SHALLOW_DISK: &[RecordedLoad] = &[
     GREP,
-    load("tar-and-copy", Needs::Trees, "tar", "tar cf - tree | cat > /dev/null & cp -r other copy; sync -f .; wait"),
-    load("four-cats", Needs::Large, "cat", "for n in 0 1 2 3; do cat large$n > /dev/null & done; wait"),
+    load(
+        "tar-and-copy",
+        RequiredFiles::Trees,
+        "tar",
+        "tar cf - tree | cat > /dev/null & cp -r other copy; sync -f .; wait",
+    ),
+    load("four-cats", RequiredFiles::Large, "cat", "for n in 0 1 2 3; do cat large$n > /dev/null & done; wait"),
     load(
         "random-libaio-8",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --name=a --filename=data --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=8 --number_ios=500 --size=100%",
     ),
     load(
         "random-8",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --name=a --filename=data --rw=randread --bs=4k --direct=1 --ioengine=psync --numjobs=8 --number_ios=60 --size=100% \
          --thread=0",
     ),
     load(
         "mixed-beside-o-sync",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --direct=1 --bs=4k --filename=data --size=100% --name=a --rw=randrw --ioengine=libaio --iodepth=4 --number_ios=250 \
          --name=b --rw=randwrite --sync=1 --ioengine=psync --number_ios=40",
@@ -81,11 +86,11 @@ pub(super) const ON_A_SHALLOW_DISK: &[Load] = &[
     COPY,
 ];
 
-pub(super) const ON_A_DEEP_DISK: &[Load] = &[
-    load("find-cat-4", Needs::Trees, "xargs", "find tree other -type f | xargs -P 4 -n 16 cat > /dev/null"),
+pub(super) const ON_A_DEEP_DISK: &[RecordedLoad] = &[
+    load("find-cat-4", RequiredFiles::Trees, "xargs", "find tree other -type f | xargs -P 4 -n 16 cat > /dev/null"),
     load(
         "streams-12",
-        Needs::Large,
+        RequiredFiles::Large,
         "fio",
         "fio --direct=1 --bs=64k --rw=read --ioengine=psync --size=12m --name=a --filename=large0 --name=b --filename=large1 \
          --name=c --filename=large2 --name=d --filename=large3 --name=e --filename=large4 --name=f --filename=large5 \
@@ -94,7 +99,7 @@ pub(super) const ON_A_DEEP_DISK: &[Load] = &[
     ),
     load(
         "streams-among-random",
-        Needs::Large,
+        RequiredFiles::Large,
         "fio",
         "fio --direct=1 --ioengine=psync --name=s --rw=read --bs=64k --filename=large0 --size=12m --name=t --rw=read --bs=64k \
          --filename=large1 --size=12m --name=r --rw=randread --bs=4k --filename=large2:large3:large4:large5 --numjobs=16 \
@@ -102,38 +107,38 @@ pub(super) const ON_A_DEEP_DISK: &[Load] = &[
     ),
     load(
         "random-32",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --name=a --filename=data --rw=randread --bs=4k --direct=1 --ioengine=psync --numjobs=32 --number_ios=40 --size=100%",
     ),
     load(
         "mixed-libaio-16",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --name=a --filename=data --rw=randrw --bs=8k --direct=1 --ioengine=libaio --iodepth=16 --number_ios=900 --size=100%",
     ),
     SQLITE_LOAD,
-    load("untar", Needs::Trees, "tar", "mkdir new && tar cf - tree | tar xf - -C new && sync -f ."),
+    load("untar", RequiredFiles::Trees, "tar", "mkdir new && tar cf - tree | tar xf - -C new && sync -f ."),
     load(
         "grep-beside-writer",
-        Needs::Trees,
+        RequiredFiles::Trees,
         "dd",
         "dd if=/dev/zero of=new bs=1M count=48 conv=fsync status=none & grep -rqs no-such-word tree other; wait",
     ),
 ];
 
-pub(super) const ON_A_SOLID_STATE_DRIVE: &[Load] = &[
+pub(super) const ON_A_SOLID_STATE_DRIVE: &[RecordedLoad] = &[
     GREP,
     load(
         "random-libaio-4x16",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --name=a --filename=data --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=16 --numjobs=4 \
          --number_ios=4000 --size=100%",
     ),
     load(
         "random-16-beside-o-sync",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --direct=1 --bs=4k --filename=data --size=100% --ioengine=psync --name=a --rw=randread --numjobs=16 --number_ios=800 \
          --name=b --rw=randwrite --sync=1 --number_ios=200",
@@ -142,15 +147,15 @@ pub(super) const ON_A_SOLID_STATE_DRIVE: &[Load] = &[
     COPY,
     load(
         "stream-beside-writers",
-        Needs::Large,
+        RequiredFiles::Large,
         "fio",
         "fio --direct=1 --ioengine=psync --name=s --rw=read --bs=1m --filename=large0 --size=24m --name=w --rw=randwrite --bs=4k \
          --filename=large1:large2 --numjobs=2 --number_ios=1500",
     ),
-    load("find-cat-8", Needs::Trees, "xargs", "find tree other -type f | xargs -P 8 -n 16 cat > /dev/null"),
+    load("find-cat-8", RequiredFiles::Trees, "xargs", "find tree other -type f | xargs -P 8 -n 16 cat > /dev/null"),
     load(
         "fsync-8",
-        Needs::Data,
+        RequiredFiles::Data,
         "fio",
         "fio --name=a --filename=data --rw=randwrite --bs=4k --fsync=1 --ioengine=psync --numjobs=8 --number_ios=60 --size=100%",
     ),

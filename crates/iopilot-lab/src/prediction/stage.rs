@@ -1,7 +1,7 @@
-//! [`Stage`]: a file system on a virtual disk that is as new before each run.
+//! [`PredictionStage`]: a file system on a virtual disk that is restored before each run.
 
-use super::figures::Figures;
-use super::load::{Load, Needs};
+use super::figures::PredictionFigures;
+use super::load::{RecordedLoad, RequiredFiles};
 use super::{Cell, Part, Plan, Row};
 use crate::mounts::{keep_mounts_private, mount, write};
 use crate::virtual_disk::{VirtualDisk, program};
@@ -21,28 +21,28 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the disk.
 const SIZE: u64 = 1 << 30;
-/// Directories of a tree, and files in each.
+/// The directories of a tree, and the files in each.
 const DIRECTORIES: u32 = 40;
 const FILES: u32 = 16;
-/// Of a large file, in bytes.
+/// The size of a large file, in bytes.
 const LARGE: usize = 24 << 20;
-/// A file system that was just mounted does nothing more after this time.
+/// A file system is quiet this long after it was mounted.
 const REST: Duration = Duration::from_secs(10);
-/// No run takes longer.
+/// The longest time of a run.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A file system on a virtual disk.
-pub(super) struct Stage {
+pub(super) struct PredictionStage {
     disk: VirtualDisk,
     part_disk: &'static str,
-    /// The image that each run begins with.
+    /// The image with which each run begins.
     pristine: PathBuf,
     mount_point: PathBuf,
 }
 
-impl Stage {
-    /// Makes the file system with all that `loads` need, and attaches the disk.
-    pub(super) fn set(part: &Part, loads: &[&Load], seed: u64) -> anyhow::Result<Self> {
+impl PredictionStage {
+    /// Makes the file system with all files that `loads` need, and attaches the disk.
+    pub(super) fn set(part: &Part, loads: &[&RecordedLoad], seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
         let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
         let pristine = disk.folder().join("pristine.img");
@@ -61,7 +61,7 @@ impl Stage {
     /// Records, predicts and runs `load`.
     pub(super) fn cell(
         &self,
-        load: &Load,
+        load: &RecordedLoad,
         under: &'static str,
         plan: &Plan,
         signals: &Signals,
@@ -78,7 +78,7 @@ impl Stage {
         let missing = || anyhow::anyhow!("{}: a figure is missing in what was predicted", load.name);
         let mut rows = Vec::new();
         for (&scheduler, run) in plan.schedulers.iter().zip(predicted["runs"].as_array().into_iter().flatten()) {
-            let figures = Figures::of(run).ok_or_else(missing)?;
+            let figures = PredictionFigures::of(run).ok_or_else(missing)?;
             let spread = &run["spread"]["elapsed_s"];
             let spread = spread["min"].as_f64().zip(spread["max"].as_f64());
             let spread = spread.unwrap_or((figures.elapsed_s, figures.elapsed_s));
@@ -91,7 +91,7 @@ impl Stage {
                     .with_context(|| format!("reading {} under {}", load.name, row.scheduler))?;
                 let observed = workload.recording().and_then(|recording| recording.observed);
                 let observed = observed.with_context(|| format!("{}: nothing reached the disk", load.name))?;
-                row.real.push(Figures { elapsed_s: observed.elapsed_s, wait_ms: observed.wait_ms_mean });
+                row.real.push(PredictionFigures { elapsed_s: observed.elapsed_s, wait_ms: observed.wait_ms_mean });
                 if let Some(signal) = signals.caught() {
                     bail!("ended by signal {signal}");
                 }
@@ -110,12 +110,12 @@ impl Stage {
         })
     }
 
-    /// Runs `load` under `scheduler` from the beginning, and records it; the recording.
-    fn record(&self, load: &Load, scheduler: &str) -> anyhow::Result<PathBuf> {
+    /// Runs `load` under `scheduler` from the initial state and records it. Returns the recording.
+    fn record(&self, load: &RecordedLoad, scheduler: &str) -> anyhow::Result<PathBuf> {
         self.restore()?;
         let queue = BlockQueue::open(self.disk.device())?;
         let spec = SchedulerSpec::parse(scheduler)?;
-        // A scheduler that is in place already would go on with what it has learnt.
+        // A scheduler that is already set would keep what it has learnt.
         queue.set_scheduler("none")?;
         queue.set_scheduler(spec.name)?;
         for (name, value) in &spec.settings {
@@ -136,7 +136,7 @@ impl Stage {
         Ok(recording)
     }
 
-    /// Puts the disk's model back as it was at the beginning, once the file system has come to rest.
+    /// Resets the disk's model to its initial state, when the file system is quiet.
     fn reset(&self) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
@@ -148,7 +148,7 @@ impl Stage {
         }
     }
 
-    /// Writes the first image over the disk's data, which nothing has mounted.
+    /// Writes the initial image over the disk's data. The disk must not be mounted.
     fn restore(&self) -> anyhow::Result<()> {
         let mut from = File::open(&self.pristine).context("opening an image")?;
         let mut to = OpenOptions::new().write(true).open(self.disk.backing()).context("opening the disk's data")?;
@@ -157,10 +157,10 @@ impl Stage {
     }
 }
 
-/// Makes what loads need; what is in the files does not matter.
-fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<()> {
+/// Makes the files that loads need. Their contents do not matter.
+fn fill(folder: &Path, needs: &dyn Fn(RequiredFiles) -> bool, seed: u64) -> io::Result<()> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    if needs(Needs::Trees) {
+    if needs(RequiredFiles::Trees) {
         for tree in ["tree", "other"] {
             for d in 0..DIRECTORIES {
                 let directory = folder.join(tree).join(format!("d{d:02}"));
@@ -174,10 +174,10 @@ fn fill(folder: &Path, needs: &dyn Fn(Needs) -> bool, seed: u64) -> io::Result<(
             }
         }
     }
-    if needs(Needs::Large) {
+    if needs(RequiredFiles::Large) {
         (0..12).try_for_each(|n| write(&folder.join(format!("large{n}")), LARGE))?;
     }
-    if needs(Needs::Data) {
+    if needs(RequiredFiles::Data) {
         write(&folder.join("data"), SIZE as usize / 3)?;
     }
     Ok(())

@@ -1,25 +1,25 @@
-//! [`Number`]: a gain that the thesis names.
+//! [`StatedGain`]: a gain that the thesis states.
 
-use super::results::{Place, Results};
-use super::run::Load;
+use super::results::{BenchResults, PlanCell};
+use super::run::BenchmarkMix;
 use crate::Claim;
 use crate::gf::GfBenchmark;
 
-/// Percentage points that a gain may be off.
+/// How much a gain may differ, in percentage points.
 const NEAR: f64 = 10.0;
 
-/// For how many processes a number is.
+/// The number of processes that a gain is stated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
-    /// So many.
+pub(crate) enum ProcessCount {
+    /// This number.
     Processes(u32),
-    /// "Up to": the best of all.
+    /// "Up to": the best of all numbers.
     Best,
-    /// The worst of all.
+    /// The worst of all numbers.
     Worst,
 }
 
-/// What it is a gain of.
+/// The quantity that is gained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Time,
@@ -27,56 +27,68 @@ enum Of {
     TimeInARow(GfBenchmark),
 }
 
-/// By how many percent REDCAP shortens a load.
+/// How much REDCAP shortens a load, in percent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Number {
+pub(crate) struct StatedGain {
     source: &'static str,
-    load: Load,
-    place: Place,
-    at: At,
+    load: BenchmarkMix,
+    place: PlanCell,
+    at: ProcessCount,
     gain: f64,
     of: Of,
 }
 
-impl Number {
-    /// A gain of application time, read at `source`.
-    pub(crate) const fn new(source: &'static str, load: Load, place: Place, at: At, gain: f64) -> Self {
+impl StatedGain {
+    /// A gain of application time, from section `source`.
+    pub(crate) const fn new(
+        source: &'static str,
+        load: BenchmarkMix,
+        place: PlanCell,
+        at: ProcessCount,
+        gain: f64,
+    ) -> Self {
         Self { source, load, place, at, gain, of: Of::Time }
     }
 
-    /// The same of a benchmark alone.
-    pub(crate) const fn alone(source: &'static str, benchmark: GfBenchmark, place: Place, at: At, gain: f64) -> Self {
-        Self::new(source, Load::Alone(benchmark), place, at, gain)
+    /// The gain of a benchmark alone.
+    pub(crate) const fn alone(
+        source: &'static str,
+        benchmark: GfBenchmark,
+        place: PlanCell,
+        at: ProcessCount,
+        gain: f64,
+    ) -> Self {
+        Self::new(source, BenchmarkMix::Alone(benchmark), place, at, gain)
     }
 
-    /// The same of a benchmark in a row.
+    /// The gain of a benchmark in a row.
     pub(crate) const fn in_a_row(
         source: &'static str,
         benchmark: GfBenchmark,
-        place: Place,
-        at: At,
+        place: PlanCell,
+        at: ProcessCount,
         gain: f64,
     ) -> Self {
-        Self { of: Of::TimeInARow(benchmark), ..Self::new(source, Load::InARow, place, at, gain) }
+        Self { of: Of::TimeInARow(benchmark), ..Self::new(source, BenchmarkMix::InARow, place, at, gain) }
     }
 
-    /// The same as a gain of I/O time.
+    /// The same number as a gain of I/O time.
     pub(crate) const fn io(self) -> Self {
         Self { of: Of::IoTime, ..self }
     }
 
-    /// Where it is from: a disk and a scheduler.
-    pub(crate) const fn place(&self) -> Place {
+    /// The disk and the scheduler.
+    pub(crate) const fn place(&self) -> PlanCell {
         self.place
     }
 
-    /// What it is a gain of.
-    pub(crate) const fn load(&self) -> Load {
+    /// The load.
+    pub(crate) const fn load(&self) -> BenchmarkMix {
         self.load
     }
 
-    /// Ours beside it. `None` where that was not run.
-    pub(crate) fn claim(&self, results: &Results, because: &str) -> Option<Claim> {
+    /// The claim that our gain is near. `None` if that case was not run.
+    pub(crate) fn claim(&self, results: &BenchResults, because: &str) -> Option<Claim> {
         let &Self { source, load, place, at, gain, of } = self;
         let ours = |processes| match of {
             Of::Time => results.gain(place, load, processes),
@@ -85,15 +97,15 @@ impl Number {
         };
         let all = results.plan.counts(load).iter().filter_map(|&processes| ours(processes));
         let ours = match at {
-            At::Processes(processes) => ours(processes),
-            At::Best => all.reduce(f64::max),
-            At::Worst => all.reduce(f64::min),
+            ProcessCount::Processes(processes) => ours(processes),
+            ProcessCount::Best => all.reduce(f64::max),
+            ProcessCount::Worst => all.reduce(f64::min),
         }?;
         let at = match at {
-            At::Processes(1) => "1 process".to_owned(),
-            At::Processes(n) => format!("{n} processes"),
-            At::Best => "at best".to_owned(),
-            At::Worst => "at worst".to_owned(),
+            ProcessCount::Processes(1) => "1 process".to_owned(),
+            ProcessCount::Processes(n) => format!("{n} processes"),
+            ProcessCount::Best => "at best".to_owned(),
+            ProcessCount::Worst => "at worst".to_owned(),
         };
         let what = match of {
             Of::TimeInARow(benchmark) => format!("in a row, {benchmark}"),
@@ -105,7 +117,7 @@ impl Number {
     }
 }
 
-/// A gain in percent that has to be met within some points.
+/// A claim that a gain in percent is met within some points.
 pub(crate) fn near(source: &str, claim: impl Into<String>, expected: f64, ours: f64, because: &str) -> Claim {
     let goal = format!("within {NEAR} points");
     Claim::new(source, claim, goal, format!("{ours:.1} %"), (ours - expected).abs() <= NEAR, because)

@@ -1,4 +1,4 @@
-//! One run: a load on a disk, with a cache or without.
+//! One case: a load on a disk, with or without a cache.
 
 use crate::Setup;
 use crate::gf::{BenchmarkSequence, BenchmarksAtOnce, GfBenchmark};
@@ -19,7 +19,7 @@ const COPY_US_PER_KIB: f64 = 0.5;
 /// Samples of each cell (GF 3.5.2).
 const SAMPLES: u32 = 64;
 
-/// A disk, and the tables that were trained on it off line.
+/// A disk, and its tables, trained off line.
 pub(crate) struct TestDisk {
     device: AnyDevice,
     tables: Arc<TimeTables>,
@@ -27,7 +27,8 @@ pub(crate) struct TestDisk {
 }
 
 impl TestDisk {
-    /// The one of the catalogue called `name`. It is trained with reads: the benchmarks write nothing.
+    /// The disk of the catalogue called `name`. Its tables are trained with reads only, because the benchmarks write
+    /// nothing.
     pub(crate) fn new(name: &str, setup: &Setup<'_>) -> anyhow::Result<Self> {
         let spec = Catalogue::get(name)?;
         let device = spec.build()?;
@@ -39,10 +40,10 @@ impl TestDisk {
     }
 }
 
-/// What is run.
+/// The benchmarks of a case, and how they run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
-    /// One benchmark. `find` starts processes, unless it is told to read itself.
+pub(crate) enum BenchmarkMix {
+    /// One benchmark. `find` starts a process for each file.
     Alone(GfBenchmark),
     /// `find` and `cat` are one program (GF 3.6.4).
     OneProgram,
@@ -52,7 +53,7 @@ pub(crate) enum Load {
     AtOnce,
 }
 
-impl fmt::Display for Load {
+impl fmt::Display for BenchmarkMix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Alone(benchmark) => benchmark.fmt(f),
@@ -63,10 +64,10 @@ impl fmt::Display for Load {
     }
 }
 
-/// One run.
+/// The conditions of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Case {
-    pub(crate) load: Load,
+pub(crate) struct BenchCase {
+    pub(crate) load: BenchmarkMix,
     /// Of each benchmark.
     pub(crate) processes: u32,
     /// The share of its files that each process reads.
@@ -76,24 +77,24 @@ pub(crate) struct Case {
     pub(crate) algorithm: Option<&'static str>,
 }
 
-/// What came out of one run.
+/// The result of a case.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measured {
-    /// How long it took; in a row, each benchmark.
+pub(crate) struct CaseResult {
+    /// Its time; in a row, that of each benchmark.
     pub(crate) seconds: Vec<f64>,
-    /// Sum of the disk's times.
+    /// The sum of the disk's service times.
     pub(crate) io_seconds: f64,
-    /// The share of the reads that came while the cache was in use, in percent.
+    /// The share of reads that came while the cache was active, in percent.
     pub(crate) active_percent: f64,
-    /// Of the reads that the cache handled, one for each segment, the share that hit.
+    /// The share of hits among the reads that the cache handled, counted once for each segment.
     pub(crate) hit_percent: f64,
     pub(crate) changes: u64,
-    /// The read at which the cache was first turned off; 0 where it was not.
+    /// The read at which the cache was first turned off; 0 if it never was.
     pub(crate) off_at: u64,
 }
 
 /// Runs `case` on `disk`.
-pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow::Result<Measured> {
+pub(crate) fn measure(disk: &TestDisk, case: &BenchCase, setup: &Setup<'_>) -> anyhow::Result<CaseResult> {
     let capacity = disk.device.capacity();
     let sequence = |benchmarks: &[GfBenchmark]| {
         BenchmarkSequence::new(benchmarks, case.processes, u32::MAX, capacity, setup.seed)
@@ -107,19 +108,19 @@ pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow
         anyhow::Ok((report, seconds))
     };
     let (report, seconds) = match case.load {
-        Load::Alone(benchmark) => in_a_row(sequence(&[benchmark]).forking())?,
-        Load::OneProgram => in_a_row(sequence(&[GfBenchmark::KernelRead]).one_program())?,
-        Load::InARow => in_a_row(sequence(&GfBenchmark::ALL).forking())?,
-        Load::AtOnce => {
+        BenchmarkMix::Alone(benchmark) => in_a_row(sequence(&[benchmark]).forking())?,
+        BenchmarkMix::OneProgram => in_a_row(sequence(&[GfBenchmark::KernelRead]).one_program())?,
+        BenchmarkMix::InARow => in_a_row(sequence(&GfBenchmark::ALL).forking())?,
+        BenchmarkMix::AtOnce => {
             let mut source = BenchmarksAtOnce::new(case.processes, case.share, capacity, setup.seed);
             let report = served(&mut source, disk, case, setup)?;
             (report, source.seconds().into_iter().collect())
         }
     };
-    let measured = Measured {
+    let measured = CaseResult {
         seconds,
         io_seconds: report.service_ms.mean * report.dispatched as f64 / 1e3,
-        ..Measured::default()
+        ..CaseResult::default()
     };
     Ok(match &report.redcap {
         Some(redcap) => of_cache(redcap, measured),
@@ -127,14 +128,14 @@ pub(crate) fn measure(disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow
     })
 }
 
-fn of_cache(redcap: &RedcapReport, measured: Measured) -> Measured {
+fn of_cache(redcap: &RedcapReport, measured: CaseResult) -> CaseResult {
     let counters = &redcap.counters;
     let hits = counters.hits + counters.waits;
     let misses = counters.partial_misses + counters.hole_misses + counters.misses;
     let partial_reads = hits + misses + counters.whole_segments + counters.pass_bys;
     let percent = |reads: u64| 100.0 * reads as f64 / counters.reads.max(1) as f64;
     let off = redcap.checks.iter().find(|check| check.active == [true, false]);
-    Measured {
+    CaseResult {
         active_percent: percent(counters.reads - counters.inactive_reads),
         hit_percent: 100.0 * hits as f64 / partial_reads.max(1) as f64,
         changes: redcap.state.len() as u64 - 1,
@@ -143,13 +144,13 @@ fn of_cache(redcap: &RedcapReport, measured: Measured) -> Measured {
     }
 }
 
-fn served<S: Source>(source: S, disk: &TestDisk, case: &Case, setup: &Setup<'_>) -> anyhow::Result<RunReport> {
+fn served<S: Source>(source: S, disk: &TestDisk, case: &BenchCase, setup: &Setup<'_>) -> anyhow::Result<RunReport> {
     let cache =
         |algorithm| RedcapSpec::parse(&format!("{CACHE},algorithm={algorithm},copy_us_per_kib={COPY_US_PER_KIB}"));
     let config = RunConfig {
         redcap: case.algorithm.map(cache).transpose()?,
         tables: Some(disk.tables.clone()),
-        // The tables tell how long one request takes, not how several overlap.
+        // The tables hold the time of one request alone, not of overlapping ones.
         block: BlockConfig { queue_depth: Some(1), ..BlockConfig::default() },
         host: CpuOverheads::default(),
         rotational: disk.rotational,

@@ -1,17 +1,17 @@
-//! The tables that both experiments have.
+//! The tables that several experiments share.
 
-use super::results::{Place, Plan, Results, percent};
-use super::run::{Load, Measured};
+use super::results::{BenchPlan, BenchResults, PlanCell, percent};
+use super::run::{BenchmarkMix, CaseResult};
 use crate::ResultTable;
 use crate::gf::GfBenchmark;
 use crate::outcome::Cell;
 
-pub(crate) fn place_cells(plan: &Plan, place: Place) -> Vec<Cell> {
+pub(crate) fn place_cells(plan: &BenchPlan, place: PlanCell) -> Vec<Cell> {
     vec![plan.disks[place.0].0.into(), plan.schedulers[place.1].0.into()]
 }
 
-/// For the columns `active_percent`, `hit_percent`, `changes`.
-pub(crate) fn cache_cells(measured: &Measured) -> [Cell; 3] {
+/// The columns `active_percent`, `hit_percent`, `changes`.
+pub(crate) fn cache_cells(measured: &CaseResult) -> [Cell; 3] {
     [measured.active_percent.into(), measured.hit_percent.into(), measured.changes.into()]
 }
 
@@ -33,9 +33,10 @@ const ALONE: [&str; 14] = [
 ];
 
 /// Each benchmark alone.
-pub(crate) fn alone(results: &Results, title: &str) -> ResultTable {
+pub(crate) fn alone(results: &BenchResults, title: &str) -> ResultTable {
     let mut table = ResultTable::new("alone", title, &ALONE);
-    let loads = results.plan.loads.iter().filter(|load| matches!(load, Load::Alone(_) | Load::OneProgram));
+    let loads =
+        results.plan.loads.iter().filter(|load| matches!(load, BenchmarkMix::Alone(_) | BenchmarkMix::OneProgram));
     for place in results.plan.places() {
         for &load in loads.clone() {
             for &processes in results.plan.processes {
@@ -56,12 +57,12 @@ pub(crate) fn alone(results: &Results, title: &str) -> ResultTable {
 }
 
 /// Each benchmark of all in a row.
-pub(crate) fn in_a_row(results: &Results, title: &str) -> ResultTable {
+pub(crate) fn in_a_row(results: &BenchResults, title: &str) -> ResultTable {
     let columns = ["disk", "scheduler", "processes", "benchmark", "without_s", "with_s", "gain_percent"];
     let mut table = ResultTable::new("in_a_row", title, &columns);
     for place in results.plan.places() {
         for &processes in results.plan.processes {
-            let run = |algorithm| results.find(place, Load::InARow, processes, algorithm);
+            let run = |algorithm| results.find(place, BenchmarkMix::InARow, processes, algorithm);
             let (Some(without), Some(with)) = (run(None), run(Some("vd"))) else { continue };
             for (i, benchmark) in GfBenchmark::ALL.into_iter().enumerate() {
                 let (without, with) = (without.seconds[i], with.seconds[i]);

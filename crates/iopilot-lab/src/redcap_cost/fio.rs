@@ -13,34 +13,34 @@ use std::process::{Command, Stdio};
 const SEGMENT: u64 = 128 << 10;
 const BLOCK: u64 = 4096;
 
-/// fio, and a folder for its files.
+/// Runs fio, with a folder for its files.
 pub(super) struct Fio<'a> {
     pub(super) folder: &'a Path,
 }
 
-/// What is read.
+/// The blocks that are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pattern {
-    /// So many blocks of the first 32 MiB at random, but for the first block of each segment.
+pub(super) enum FioPattern {
+    /// Random blocks of the first 32 MiB, without the first block of each segment.
     Hits { number: u32 },
-    /// So many blocks of the whole device at random.
+    /// Random blocks of the whole device.
     Random { number: u32, seed: usize },
 }
 
-/// What a run was like.
+/// The figures of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct FioResult {
     pub(super) iops: f64,
     /// From submission to completion, µs.
     pub(super) mean_us: f64,
     pub(super) requests: f64,
-    /// Of the server, for each request.
+    /// CPU time of the server for each request, µs.
     pub(super) cpu_us: f64,
 }
 
 impl Fio<'_> {
     /// Reads `device` with `depth` requests in flight.
-    pub(super) fn run(&self, device: &Path, depth: u32, pattern: Pattern) -> anyhow::Result<Measured> {
+    pub(super) fn run(&self, device: &Path, depth: u32, pattern: FioPattern) -> anyhow::Result<FioResult> {
         let mut command = Self::command(device);
         command.args(["--rw=randread", "--bs=4k", "--norandommap", "--output-format=json"]);
         match depth {
@@ -48,12 +48,12 @@ impl Fio<'_> {
             _ => command.arg("--ioengine=libaio").arg(format!("--iodepth={depth}")),
         };
         match pattern {
-            Pattern::Hits { number } => {
+            FioPattern::Hits { number } => {
                 let log = self.folder.join("hits.iolog");
                 fs::write(&log, hits(device, number)).context("writing what fio is to read")?;
                 command.arg(format!("--read_iolog={}", log.display())).arg("--replay_no_stall=1");
             }
-            Pattern::Random { number, seed } => {
+            FioPattern::Random { number, seed } => {
                 command.arg(format!("--number_ios={number}")).arg(format!("--randseed={}", seed + 1));
                 command.arg("--allrandrepeat=1");
             }
@@ -61,7 +61,7 @@ impl Fio<'_> {
         let reply = Self::output(&mut command)?;
         let read = &reply["jobs"][0]["read"];
         let of = |value: &Value| value.as_f64().context("reading fio's output");
-        Ok(Measured {
+        Ok(FioResult {
             iops: of(&read["iops"])?,
             mean_us: of(&read["clat_ns"]["mean"])? / 1e3,
             requests: of(&read["total_ios"])?,
@@ -69,7 +69,7 @@ impl Fio<'_> {
         })
     }
 
-    /// Reads the first block of each segment of the first `bytes`, so that a cache has all others.
+    /// Reads the first block of each segment of the first `bytes`, which brings all other blocks into a cache.
     pub(super) fn touch(&self, device: &Path, bytes: u64) -> anyhow::Result<()> {
         let mut command = Self::command(device);
         command.arg(format!("--rw=read:{}k", (SEGMENT - BLOCK) >> 10)).args(["--bs=4k", "--ioengine=psync"]);
@@ -93,7 +93,7 @@ impl Fio<'_> {
     }
 }
 
-/// Reads for fio: blocks of the first 32 MiB, but for the first of each segment.
+/// An fio iolog: reads of the first 32 MiB, without the first block of each segment.
 fn hits(device: &Path, number: u32) -> String {
     const SEGMENTS: u64 = (32 << 20) / SEGMENT;
     let mut random = Pcg64Mcg::seed_from_u64(1);
@@ -102,7 +102,7 @@ fn hits(device: &Path, number: u32) -> String {
     for _ in 0..number {
         let block = random.random_range(1..SEGMENT / BLOCK);
         let offset = random.random_range(0..SEGMENTS) * SEGMENT + block * BLOCK;
-        // A string takes it all.
+        // Writing to a string cannot fail.
         let _ = writeln!(log, "{device} read {offset} {BLOCK}");
     }
     log

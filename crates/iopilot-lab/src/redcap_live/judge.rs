@@ -1,26 +1,28 @@
 //! Tables and claims.
 
-use super::{ADAPTIVE, ALWAYS, BARE, CACHE, Cell, MEMORY, OFF, Plan, Way, picture};
+use super::plan::{ADAPTIVE, ALWAYS, BARE, MEMORY, OFF, ReadPath, RedcapLivePlan};
+use super::rival::CACHE;
+use super::{Cell, picture};
 use crate::{Claim, Outcome, ResultTable};
 
 /// Student's t for 95 % on both sides, by degrees of freedom from 1.
 const T: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
-/// How much slower than the same server without the cache a load may be, in percent.
+/// How much slower a load may be than on the same server without the cache, in percent.
 const BESIDE_OFF: f64 = 1.0;
-/// The same, beside the bare disk.
+/// How much slower a load may be than on the bare disk, in percent.
 const BESIDE_BARE: f64 = 3.0;
-/// By how much eight processes with trees are to be faster, in percent.
+/// How much faster eight processes with trees must be, in percent.
 const EIGHT: f64 = 50.0;
 
 /// A mean, and half of its 95 % interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mean {
+pub(super) struct ConfidenceInterval {
     pub(super) mean: f64,
     pub(super) half: f64,
 }
 
-impl Mean {
-    /// Of no values there is none.
+impl ConfidenceInterval {
+    /// `None` if there are no values.
     fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -36,30 +38,31 @@ impl Mean {
     }
 }
 
-/// What a load took in each way, in seconds, where it did not fail; the first way is the bare disk.
-pub(super) struct Row {
+/// The time of a load in each path, in seconds, if it did not fail. The first path is the bare disk.
+pub(super) struct LoadTimes {
     pub(super) disk: &'static str,
     pub(super) load: &'static str,
-    pub(super) means: Vec<Option<Mean>>,
+    pub(super) means: Vec<Option<ConfidenceInterval>>,
 }
 
-impl Row {
+impl LoadTimes {
     fn of(cell: &Cell) -> Self {
-        let means = cell.seconds.iter().map(|seconds| Mean::of(seconds)).collect();
+        let means = cell.seconds.iter().map(|seconds| ConfidenceInterval::of(seconds)).collect();
         Self { disk: cell.disk, load: cell.load, means }
     }
 
-    /// The ways but the bare disk, over that.
-    pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<Mean>> {
+    /// The times of the other paths over that of the bare disk.
+    pub(super) fn over_bare(&self) -> impl Iterator<Item = Option<ConfidenceInterval>> {
         let bare = self.means.first().copied().flatten().map_or(1.0, |bare| bare.mean);
-        let over = move |way: Mean| Mean { mean: way.mean / bare, half: way.half / bare };
-        self.means.iter().skip(1).map(move |way| way.map(over))
+        let over =
+            move |path: ConfidenceInterval| ConfidenceInterval { mean: path.mean / bare, half: path.half / bare };
+        self.means.iter().skip(1).map(move |path| path.map(over))
     }
 }
 
-/// `left_out` are loads; `failures` say what failed in which way.
-pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: Vec<String>) -> Outcome {
-    let names: Vec<String> = plan.ways.iter().map(|way| way.name()).collect();
+/// `left_out` are loads. Each of `failures` names a load and the path in which it failed.
+pub(super) fn outcome(plan: &RedcapLivePlan, cells: &[Cell], left_out: &[&str], failures: Vec<String>) -> Outcome {
+    let names: Vec<String> = plan.paths.iter().map(|path| path.name()).collect();
     let mut columns = vec!["disk".to_owned(), "load".to_owned()];
     for name in &names {
         columns.extend([format!("{name}_s"), format!("{name}_half_s")]);
@@ -67,11 +70,11 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: 
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let title = "seconds that each load took: mean, and half of its 95 % interval";
     let mut times = ResultTable::new("times", title, &columns);
-    let rows: Vec<Row> = cells.iter().map(Row::of).collect();
-    for Row { disk, load, means } in &rows {
+    let rows: Vec<LoadTimes> = cells.iter().map(LoadTimes::of).collect();
+    for LoadTimes { disk, load, means } in &rows {
         let mut row = vec![(*disk).into(), (*load).into()];
-        let none = Mean { mean: f64::NAN, half: f64::NAN };
-        row.extend(means.iter().map(|way| way.unwrap_or(none)).flat_map(|way| [way.mean.into(), way.half.into()]));
+        let none = ConfidenceInterval { mean: f64::NAN, half: f64::NAN };
+        row.extend(means.iter().map(|path| path.unwrap_or(none)).flat_map(|path| [path.mean.into(), path.half.into()]));
         times.row(row);
     }
     let mut notes =
@@ -90,14 +93,15 @@ pub(super) fn outcome(plan: &Plan, cells: &[Cell], left_out: &[&str], failures: 
     Outcome { tables: vec![times], claims: claims(plan, cells), notes, files: vec![picture::of(&names, &rows)] }
 }
 
-fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
-    let place = |way: Way| plan.ways.iter().position(|w| *w == way);
+fn claims(plan: &RedcapLivePlan, cells: &[Cell]) -> Vec<Claim> {
+    let place = |path: ReadPath| plan.paths.iter().position(|w| *w == path);
     let (Some(bare), Some(off), Some(adaptive), Some(always)) =
         (place(BARE), place(OFF), place(ADAPTIVE), place(ALWAYS))
     else {
         return Vec::new();
     };
-    let mean = |cell: &Cell, way: usize| Mean::of(&cell.seconds[way]).expect("only rivals are let fail");
+    let mean =
+        |cell: &Cell, path: usize| ConfidenceInterval::of(&cell.seconds[path]).expect("only rivals are let fail");
     let gain = |cell: &Cell| 100.0 * (1.0 - mean(cell, adaptive).mean / mean(cell, off).mean);
     let eight: Vec<&Cell> = cells.iter().filter(|cell| cell.load == "find-cat-8").collect();
     let gains: Vec<String> = eight.iter().map(|cell| format!("{:.0} % on {}", gain(cell), cell.disk)).collect();
@@ -149,7 +153,7 @@ fn claims(plan: &Plan, cells: &[Cell]) -> Vec<Claim> {
     ]
 }
 
-const WHY: &str = "the table `times` tells how long each took";
+const WHY: &str = "see the table `times`";
 
 #[cfg(test)]
 mod tests {
@@ -157,29 +161,29 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        let Mean { mean, half } = Mean::of(&[9.0, 10.0, 11.0, 10.0, 10.0]).unwrap();
+        let ConfidenceInterval { mean, half } = ConfidenceInterval::of(&[9.0, 10.0, 11.0, 10.0, 10.0]).unwrap();
         // The deviation is 0.7071, and 2.776 * 0.7071 / sqrt(5) is 0.878.
         assert!(mean == 10.0 && (half - 0.878).abs() < 1e-3, "{half}");
-        assert_eq!(Mean::of(&[3.0]).unwrap().half, 0.0);
-        assert!(Mean::of(&[]).is_none());
+        assert_eq!(ConfidenceInterval::of(&[3.0]).unwrap().half, 0.0);
+        assert!(ConfidenceInterval::of(&[]).is_none());
     }
 
     #[test]
     fn another_cache_that_failed_has_no_time_and_no_bar_and_the_rest_is_judged() {
-        let plan = Plan::with(false, None, |_| None);
-        let failed = plan.ways.iter().position(|way| matches!(way, Way::Rival(_))).unwrap();
+        let plan = RedcapLivePlan::with(false, None, |_| None);
+        let failed = plan.paths.iter().position(|path| matches!(path, ReadPath::Rival(_))).unwrap();
         let seconds = |n: usize| if n == failed { Vec::new() } else { vec![1.0, 1.1] };
-        let cell = Cell { disk: "a", load: "find-cat-8", seconds: (0..plan.ways.len()).map(seconds).collect() };
+        let cell = Cell { disk: "a", load: "find-cat-8", seconds: (0..plan.paths.len()).map(seconds).collect() };
         let outcome = outcome(&plan, &[cell], &[], vec!["it failed".to_owned()]);
         let numbers = outcome.tables[0].rows()[0][2..].iter().map(|cell| match cell {
             crate::outcome::Cell::Number(number) => number.is_finite(),
             other => panic!("{other:?}"),
         });
-        let expected = (0..plan.ways.len()).flat_map(|n| [n != failed; 2]);
+        let expected = (0..plan.paths.len()).flat_map(|n| [n != failed; 2]);
         assert!(numbers.eq(expected));
         assert_eq!(
             outcome.files[0].1.matches("class=\"bar\"").count(),
-            plan.ways.len() - 2,
+            plan.paths.len() - 2,
             "no bar for the bare disk, either"
         );
         assert!(outcome.notes.contains(&"it failed".to_owned()) && outcome.claims.len() == 4);

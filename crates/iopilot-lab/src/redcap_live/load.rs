@@ -2,31 +2,31 @@
 
 use std::process::{Command, Stdio};
 
-/// What scripts can call. Without it, the shell would not tell that a command in the background has failed.
+/// Functions for the scripts. Without `finish` the shell would ignore a failed background command.
 const FUNCTIONS: &str = "started=; start() { \"$@\" & started=\"$started $!\"; }; \
     finish() { failed=0; for process in $started; do wait $process || failed=1; done; return $failed; }; ";
 
-/// A load: a script of the shell, in the folder where the file system is mounted. Its standard output is not kept. It fails if any
-/// of its commands does.
+/// A load: a shell script that runs in the folder where the file system is mounted. Its standard output is discarded.
+/// It fails if any of its commands fails.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct ShellLoad {
     pub(super) name: &'static str,
-    /// A program that is not on every machine.
+    /// A program that the load needs and that not every machine has.
     program: &'static str,
     script: &'static str,
 }
 
-const fn load(name: &'static str, program: &'static str, script: &'static str) -> Load {
-    Load { name, program, script }
+const fn load(name: &'static str, program: &'static str, script: &'static str) -> ShellLoad {
+    ShellLoad { name, program, script }
 }
 
-impl Load {
-    /// Its script, whole.
+impl ShellLoad {
+    /// The whole script.
     pub(super) fn script(&self) -> String {
         FUNCTIONS.to_owned() + self.script
     }
 
-    /// Whether this machine has its program.
+    /// Whether this machine has the program.
     pub(super) fn can_run(&self) -> bool {
         let mut asked = Command::new("sh");
         asked.args(["-c", "command -v \"$0\"", self.program]).stdin(Stdio::null()).stdout(Stdio::null());
@@ -35,11 +35,11 @@ impl Load {
 }
 
 /// One process that reads its tree file by file.
-const ONE: Load = load("find-cat-1", "find", "find tree00 -type f -exec cat {} +");
+const ONE: ShellLoad = load("find-cat-1", "find", "find tree00 -type f -exec cat {} +");
 
-pub(super) const QUICK: &[Load] = &[ONE];
+pub(super) const QUICK: &[ShellLoad] = &[ONE];
 
-pub(super) const ALL: &[Load] = &[
+pub(super) const ALL: &[ShellLoad] = &[
     ONE,
     load(
         "find-cat-8",

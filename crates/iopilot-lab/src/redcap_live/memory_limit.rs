@@ -1,4 +1,4 @@
-//! [`MemoryLimit`]: a memory control group for what a load runs, page cache included.
+//! [`MemoryLimit`]: a memory control group for a load, page cache included.
 
 use anyhow::Context as _;
 use std::fs;
@@ -7,21 +7,21 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Where the controllers are mounted, by cgroup's version, and the file with the limit of each.
+/// By version of cgroups: where the controllers are mounted, and the file that sets the limit.
 const VERSIONS: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")];
 
-/// A control group with so many bytes of memory. The kernel counts the pages of a file to the group that read them first. It
-/// goes when it is dropped.
+/// A control group with limited memory. The kernel charges a file's pages to the group that read them first. The group
+/// is removed when this is dropped.
 pub(super) struct MemoryLimit {
     folder: PathBuf,
 }
 
 impl MemoryLimit {
-    /// One of `bytes` for `whom`.
+    /// A group of `bytes` for `whom`.
     ///
     /// # Errors
-    /// Where the kernel gives no such groups to this process.
+    /// If the kernel does not offer such groups to this process.
     pub(super) fn new(whom: &str, bytes: u64) -> anyhow::Result<Self> {
         let name = format!("iopilot-lab-{}-{whom}", std::process::id());
         let (root, file) = VERSIONS
@@ -31,7 +31,7 @@ impl MemoryLimit {
         let folder = Path::new(root).join(name);
         let failed = || format!("making the control group {}", folder.display());
         match fs::create_dir(&folder) {
-            // What an earlier run could not remove.
+            // A group may be left from an earlier run.
             Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(e).with_context(failed),
             _ => {}
         }
@@ -40,7 +40,7 @@ impl MemoryLimit {
         Ok(group)
     }
 
-    /// A command that runs `program` in it, with the arguments that are added.
+    /// A command that runs `program` in the group; the caller adds arguments.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("sh");
         let enter = "echo $$ > \"$0\" && exec \"$@\"";
@@ -51,7 +51,7 @@ impl MemoryLimit {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // The kernel takes a moment to see that the last process has gone.
+        // The kernel needs a moment to notice that the last process has exited.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() {
                 return;
@@ -83,7 +83,7 @@ mod tests {
             Err(e) => return skipped(&format!("{e:#}")),
         };
         let folder = group.folder.clone();
-        // A buffer of 64 MiB, that dd fills.
+        // dd fills a buffer of 64 MiB.
         let dd = |block: &str| {
             let mut dd = group.command("dd");
             dd.args(["if=/dev/zero", "of=/dev/null", "count=1", "status=none", block]);

@@ -1,6 +1,5 @@
-//! [`Rival`]: what a user may put over a disk instead, with as many bytes of memory.
+//! [`Rival`]: other caches that a user could put over a disk, with as many bytes of memory.
 
-use super::CACHE;
 use super::memory_limit::MemoryLimit;
 use crate::mounts::tool;
 use anyhow::{Context as _, bail};
@@ -10,14 +9,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Sectors of a block of dm-cache: the segment of the cache it is compared with.
+/// The size of each cache, bytes.
+pub(super) const CACHE: u64 = 64 << 20;
+/// Sectors of a block of dm-cache, as large as a segment of the REDCAP cache.
 const BLOCK_SECTORS: u64 = 256;
-/// Bytes of dm-cache's metadata: 4 MiB, and 16 bytes for each block of the cache (`Documentation/admin-guide/device-mapper`).
+/// Bytes of dm-cache's metadata: 4 MiB, and 16 bytes for each block of the cache
+/// (`Documentation/admin-guide/device-mapper`).
 const METADATA: u64 = (4 << 20) + 16 * CACHE / (512 * BLOCK_SECTORS);
-/// How long a program may take until its device is there.
+/// The longest time until a program's device exists.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Memory of nbdkit beside its cache, for itself and for the kernel's pages of the disk, bytes. Its 64 threads take nearly 60 MiB
-/// once each has read 128 KiB.
+/// Memory of nbdkit beyond its cache, for itself and for the kernel's pages of the disk, bytes. Its 64 threads take
+/// nearly 60 MiB once each has read 128 KiB.
 const BESIDE: u64 = 96 << 20;
 const NBD: &str = "/dev/nbd0";
 
@@ -33,7 +35,7 @@ pub(super) enum Rival {
 }
 
 impl Rival {
-    /// What it is called in tables.
+    /// The name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::NbdkitCache => "nbdkit cache",
@@ -42,7 +44,7 @@ impl Rival {
         }
     }
 
-    /// What of it this machine lacks; `None` if it can be used.
+    /// What the cache needs and this machine does not have; `None` if it can be used.
     pub(super) fn missing(self) -> Option<String> {
         let needs = |programs: &[&str]| {
             programs.iter().find(|program| !is_program(program)).map(|program| format!("needs the program {program}"))
@@ -64,9 +66,9 @@ impl Rival {
         }
     }
 
-    /// Puts it over `disk` of `sectors`; its files are in `folder`, which is in memory.
-    pub(super) fn attach(self, disk: &Path, sectors: u64, folder: &Path) -> anyhow::Result<Attached> {
-        let mut attached = Attached {
+    /// Puts the cache over `disk`, which has `sectors`. Its files go to `folder`, which is in memory.
+    pub(super) fn attach(self, disk: &Path, sectors: u64, folder: &Path) -> anyhow::Result<RivalCache> {
+        let mut attached = RivalCache {
             device: PathBuf::new(),
             programs: Vec::new(),
             undo: Vec::new(),
@@ -83,12 +85,12 @@ impl Rival {
     }
 }
 
-/// What makes a block device of an NBD server.
+/// Makes a block device of an NBD server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NbdClient {
     /// The kernel's driver.
     Kernel,
-    /// A file of FUSE, and a loop device.
+    /// FUSE and a loop device.
     Fuse,
 }
 
@@ -102,25 +104,25 @@ impl NbdClient {
     }
 }
 
-/// A rival's block device. It goes when it is dropped.
-pub(super) struct Attached {
+/// A rival's block device. Detached when dropped.
+pub(super) struct RivalCache {
     pub(super) device: PathBuf,
-    /// What serves it, the first first.
+    /// The programs that serve it, in the order in which they were started.
     programs: Vec<Child>,
-    /// Commands that take it down, the first last.
+    /// Commands that detach it, in the reverse order.
     undo: Vec<Vec<String>>,
     files: Vec<PathBuf>,
-    /// Of the programs.
+    /// The programs' memory limit.
     memory: Option<MemoryLimit>,
 }
 
-impl Attached {
+impl RivalCache {
     fn nbdkit(&mut self, disk: &Path, folder: &Path, readahead: bool) -> anyhow::Result<()> {
         let socket = folder.join("nbd.sock");
-        // Its plugin reads through the kernel's page cache, which would be a second cache of any size.
+        // Its plugin reads through the kernel's page cache, which would be a second cache without a limit.
         self.memory = MemoryLimit::new("nbdkit", CACHE + BESIDE).ok();
         let mut nbdkit = self.memory.as_ref().map_or_else(|| Command::new("nbdkit"), |memory| memory.command("nbdkit"));
-        // The filter keeps its blocks in an unlinked file there.
+        // The filter keeps its blocks in an unlinked file in `TMPDIR`.
         nbdkit.args(nbdkit_words(disk, &socket, readahead)).env("TMPDIR", folder);
         self.files.push(socket.clone());
         self.start(&mut nbdkit)?;
@@ -182,7 +184,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for RivalCache {
     fn drop(&mut self) {
         for command in self.undo.iter().rev() {
             if let Err(e) = tool(Command::new(&command[0]).args(&command[1..])) {
@@ -199,8 +201,8 @@ impl Drop for Attached {
     }
 }
 
-/// What nbdkit is started with (nbdkit(1), nbdkit-cache-filter(1), nbdkit-readahead-filter(1)): filters come from the outermost
-/// to the innermost, and `readahead` asks the filter below to cache.
+/// The arguments of nbdkit (nbdkit(1), nbdkit-cache-filter(1), nbdkit-readahead-filter(1)). Filters come from the
+/// outermost to the innermost, and `readahead` makes the filter below it cache.
 fn nbdkit_words(disk: &Path, socket: &Path, readahead: bool) -> Vec<String> {
     let mut nbdkit = words(&["--foreground", "--exit-with-parent", "--unix"]);
     nbdkit.push(socket.to_string_lossy().into_owned());

@@ -1,8 +1,9 @@
-//! [`Stage`]: a virtual disk with a file system that is read only.
+//! [`ReadOnlyStage`]: a virtual disk with a read-only file system.
 
-use super::load::Load;
+use super::load::ShellLoad;
 use super::memory_limit::MemoryLimit;
-use super::{Part, Way};
+use super::plan::{DiskUnderTest, READ_AHEAD, ReadPath};
+use super::rival::CACHE;
 use crate::mounts::{keep_mounts_private, mount, tool, write};
 use crate::virtual_disk::{VirtualDisk, program};
 use anyhow::{Context as _, bail};
@@ -19,31 +20,31 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the disk.
 const SIZE: u64 = 1 << 30;
-/// Trees, their directories, and the files in each.
+/// The number of trees, the directories in each, and the files in each directory.
 const TREES: u32 = 32;
 const DIRECTORIES: f64 = 20.0;
 const FILES: u32 = 8;
-/// Large files, and bytes of each.
+/// The number of large files, and the bytes of each.
 const LARGE: u32 = 4;
 const LARGE_BYTES: f64 = 24e6;
 /// Bytes of the file that is read at random.
 const DATA_BYTES: f64 = 300e6;
-/// Files to compile, and the headers that each includes.
+/// The number of files to compile, and of the headers that each includes.
 const SOURCES: u32 = 40;
 const HEADERS: u32 = 30;
-/// Before a run, so long nothing else uses the disk.
+/// How long a run waits until no other process uses the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A virtual disk with a file system.
-pub(super) struct Stage {
+pub(super) struct ReadOnlyStage {
     disk: VirtualDisk,
     model: &'static str,
     mount_point: PathBuf,
 }
 
-impl Stage {
-    /// Makes them, with all that loads need.
-    pub(super) fn set(part: &Part, share: f64, seed: u64) -> anyhow::Result<Self> {
+impl ReadOnlyStage {
+    /// Makes the disk and the file system with all files that loads need.
+    pub(super) fn set(part: &DiskUnderTest, share: f64, seed: u64) -> anyhow::Result<Self> {
         keep_mounts_private()?;
         let disk = VirtualDisk::attach(part.disk, SIZE, part.depth)?;
         part.file_system.make(disk.backing())?;
@@ -56,27 +57,33 @@ impl Stage {
         Ok(Self { disk, model: part.disk, mount_point })
     }
 
-    /// Runs `load` with cold caches, in as much memory as `way` gives it where that is `limited`; how long it takes, in seconds.
+    /// Runs `load` with cold caches. With `limited`, its memory is that of `path`. Returns its time in seconds.
     ///
     /// # Errors
-    /// Where a signal has come, something cannot be set up, or the load fails.
-    pub(super) fn run(&self, load: &Load, way: Way, limited: bool, signals: &Signals) -> anyhow::Result<f64> {
+    /// If a signal was caught, something cannot be set up, or the load fails.
+    pub(super) fn run(
+        &self,
+        load: &ShellLoad,
+        path: ReadPath,
+        limited: bool,
+        signals: &Signals,
+    ) -> anyhow::Result<f64> {
         if let Some(signal) = signals.caught() {
             bail!("ended by signal {signal}");
         }
         let queue = BlockQueue::open(self.disk.device())?;
         queue.set_scheduler("mq-deadline")?;
-        let read_ahead_kb = if let Way::Bare { read_ahead_kb } = way { read_ahead_kb } else { super::READ_AHEAD };
+        let read_ahead_kb = if let ReadPath::Bare { read_ahead_kb } = path { read_ahead_kb } else { READ_AHEAD };
         queue.write("read_ahead_kb", &read_ahead_kb.to_string())?;
-        let memory = limited.then(|| MemoryLimit::new("load", way.memory())).transpose()?;
-        let cache = if let Way::Cached(algorithm) = way { Some(Cache::attach(self, algorithm)?) } else { None };
-        let rival = match way {
-            Way::Rival(rival) => Some(rival.attach(self.disk.device(), SIZE / 512, self.disk.folder())?),
+        let memory = limited.then(|| MemoryLimit::new("load", path.memory())).transpose()?;
+        let cache = if let ReadPath::Cached(algorithm) = path { Some(Cache::attach(self, algorithm)?) } else { None };
+        let rival = match path {
+            ReadPath::Rival(rival) => Some(rival.attach(self.disk.device(), SIZE / 512, self.disk.folder())?),
             _ => None,
         };
         let over = cache.as_ref().map(|cache| &*cache.device).or(rival.as_ref().map(|rival| &*rival.device));
         let device = over.unwrap_or(self.disk.device());
-        // Nothing was written, so that the journal has nothing to say.
+        // The file system is not written, so its journal need not be replayed.
         let mounted = mount(device, &self.mount_point, "ro,noatime,norecovery")
             .or_else(|_| mount(device, &self.mount_point, "ro,noatime"))?;
         self.reset()?;
@@ -94,7 +101,7 @@ impl Stage {
         Ok(seconds)
     }
 
-    /// Puts the disk's model back as it was at the beginning, once the disk is idle.
+    /// Resets the disk's model to its initial state, when the disk is idle.
     fn reset(&self) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
@@ -109,12 +116,12 @@ impl Stage {
 
 /// A cache over the disk of a stage; detached when dropped.
 struct Cache<'a> {
-    stage: &'a Stage,
+    stage: &'a ReadOnlyStage,
     device: PathBuf,
 }
 
 impl<'a> Cache<'a> {
-    fn attach(stage: &'a Stage, algorithm: &str) -> anyhow::Result<Self> {
+    fn attach(stage: &'a ReadOnlyStage, algorithm: &str) -> anyhow::Result<Self> {
         let mut command = program()?;
         command.args(["--quiet", "redcap", "attach"]).arg(stage.disk.device()).args([
             "--json",
@@ -123,7 +130,7 @@ impl<'a> Cache<'a> {
         ]);
         command
             .arg("--size")
-            .arg(super::CACHE.to_string())
+            .arg(CACHE.to_string())
             .args(["--disk", stage.model, "--name", "lab"])
             .arg("--state-dir")
             .arg(stage.state());
@@ -150,15 +157,15 @@ impl Drop for Cache<'_> {
     }
 }
 
-impl Stage {
+impl ReadOnlyStage {
     fn state(&self) -> PathBuf {
         self.disk.folder().join("redcap")
     }
 }
 
-/// Makes what loads need; what is in most files does not matter.
+/// Makes the files that loads need. The contents of most do not matter.
 fn fill(folder: &Path, share: f64, seed: u64) -> io::Result<()> {
-    // All at once, so that the file system places them as it does for many writers.
+    // All trees at once, so that the file system places them as for many writers.
     thread::scope(|scope| {
         let trees: Vec<_> = (0..TREES)
             .map(|tree| {

@@ -1,4 +1,4 @@
-//! LKR with short segments by algorithm: where `v1` leaves a cache on that loses, and why it does.
+//! LKR with short segments by algorithm: where `v1` leaves a cache on that loses, and why.
 
 use super::{config, source};
 use crate::gf::GfBenchmark;
@@ -18,14 +18,14 @@ const ALGORITHMS: [&str; 4] =
     ["algorithm=always", "algorithm=v1", "algorithm=adaptive,resize=off", "algorithm=adaptive"];
 const PROCESSES: [u32; 4] = [2, 4, 8, 16];
 const QUICK_PROCESSES: [u32; 1] = [4];
-/// What the disk reads in less time was in its own cache: a turn takes 8.3 ms.
+/// A read that the disk serves in less time came from its own cache: a revolution takes 8.3 ms.
 const FROM_CACHE: Nanos = Nanos::from_millis(2);
 
-/// What came out of one run.
+/// The results of one run.
 struct Measured {
     seconds: f64,
     active_percent: f64,
-    /// Reads of the disk, and the share of them that its own cache served; not known where `adaptive` decides.
+    /// The disk's reads, and the share of them that its own cache served; unknown where `adaptive` decides.
     reads: Option<(u64, f64)>,
 }
 
@@ -89,7 +89,7 @@ fn measure(device: &AnyDevice, processes: u32, cache: Option<&str>, setup: &Setu
     Ok(Measured { seconds: report.elapsed_s, active_percent, reads })
 }
 
-/// How many reads a disk has served, and which share of them from its own cache. A merged read counts once.
+/// The number of reads that a disk served, and the share that its own cache served. A merged read counts once.
 fn of_disk(records: &[TraceRecord]) -> (u64, f64) {
     let is_own = |record: &&TraceRecord| record.op == Op::Read && record.merged != Some(true);
     let time = |record: &TraceRecord| Some(record.completion?.since(record.issue?));

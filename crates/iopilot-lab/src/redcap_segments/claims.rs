@@ -1,30 +1,30 @@
-//! What GF 2.5.1 says of Figures 2.6 to 2.10.
+//! The claims of GF 2.5.1 about Figures 2.6 to 2.10.
 
 use super::{CACHES, Results};
 use crate::Claim;
 use crate::gf::GfBenchmark;
 
-/// Percentage points that a gain may be off.
+/// How much a gain may differ, in percentage points.
 const NEAR: f64 = 10.0;
-/// Why an algorithm that estimates keeps a cache on that loses.
+/// Why an algorithm that estimates leaves a cache on that loses.
 const ESTIMATE: &str = "v1 takes a hit to be worth a miss (eq. 2.6), where the drive would have read ahead by itself";
 
-/// What is known of why a benchmark comes out otherwise.
+/// The known reasons why a benchmark comes out differently.
 const fn cause(benchmark: GfBenchmark) -> &'static str {
     match benchmark {
         GfBenchmark::Tac => "TAC reads 8 KiB at a time, which gains more than the 64 KiB of GF 2.4.3",
         GfBenchmark::Strided8 => "8k-SR stands for 4k-SR, and the algorithm changes less often here",
-        GfBenchmark::KernelRead => "the sources lie otherwise",
+        GfBenchmark::KernelRead => "the files of the source tree are placed differently",
         GfBenchmark::Ior | GfBenchmark::Strided512 => ESTIMATE,
     }
 }
 
-/// The place of a cache in [`CACHES`].
+/// The index of a cache in [`CACHES`].
 fn cache(name: &str) -> usize {
     CACHES.iter().position(|cache| *cache == name).unwrap_or(0)
 }
 
-/// One number of the text: the gain of a cache at a number of processes.
+/// A number of the text: the gain of a cache for a number of processes.
 struct Number(&'static str, GfBenchmark, &'static str, u32, f64);
 
 const NUMBERS: [Number; 11] = [

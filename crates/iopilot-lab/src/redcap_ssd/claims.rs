@@ -1,20 +1,20 @@
-//! What GF 3.6.4 says, and ours beside it.
+//! The claims of GF 3.6.4.
 
 use super::tables::beside;
 use super::thesis::{ALONE, AT_ONCE, IOR, ROW, TABLES, TableRow};
 use super::{CFQ, NOOP, SSD_160};
 use crate::Claim;
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided512, Tac};
-use crate::redcap_bench::{Load, Number, Results, near};
+use crate::redcap_bench::{BenchResults, BenchmarkMix, StatedGain, near};
 
-/// By how many percent a time may be off.
+/// How much a time may differ, in percent.
 const NEAR_SECONDS: f64 = 25.0;
 const PROGRAMS: &str = "a program takes 1 ms to start here, which is less of the whole time than in the thesis";
-const ANOTHER_WAIT: &str = "CFQ waits for the next request of a process, for another time than the thesis' did";
-const NO_OVERHEAD: &str = "neither REDCAP nor the virtual disk takes CPU time here but for copying";
+const ANOTHER_WAIT: &str = "CFQ idles for the next request of a process, for another time than the thesis' CFQ";
+const NO_OVERHEAD: &str = "REDCAP and the reference disk take CPU time here only for copying";
 const FAST_DRIVE: &str = "the model of the drive is faster than the drive was";
 
-pub(super) fn of(results: &Results) -> Vec<Claim> {
+pub(super) fn of(results: &BenchResults) -> Vec<Claim> {
     let mut claims: Vec<Claim> = ALONE.iter().filter_map(|number| number.claim(results, cause(number))).collect();
     for row in &TABLES {
         claims.extend(of_row(results, row, ("Table 3.6", "application"), 0));
@@ -27,18 +27,18 @@ pub(super) fn of(results: &Results) -> Vec<Claim> {
     claims
 }
 
-/// What is known of why a number comes out otherwise.
-fn cause(number: &Number) -> &'static str {
+/// The known reasons why a number comes out differently.
+fn cause(number: &StatedGain) -> &'static str {
     match number.load() {
-        Load::Alone(Strided512 | Ior) => NO_OVERHEAD,
-        Load::Alone(KernelRead) => PROGRAMS,
+        BenchmarkMix::Alone(Strided512 | Ior) => NO_OVERHEAD,
+        BenchmarkMix::Alone(KernelRead) => PROGRAMS,
         _ if number.place().1 == CFQ => ANOTHER_WAIT,
-        _ => "the model of the drive, or the time of the CPUs for a read",
+        _ => "the model of the drive, or the CPU time of a read",
     }
 }
 
-/// A row of a table, cell by cell; ours are behind the source's from the place `first`.
-fn of_row(results: &Results, row: &TableRow, (source, time): (&str, &str), first: usize) -> Option<Claim> {
+/// A claim about a row of a table, cell by cell. Our values are compared from the index `first` on.
+fn of_row(results: &BenchResults, row: &TableRow, (source, time): (&str, &str), first: usize) -> Option<Claim> {
     let cells = beside(results, row);
     let off = |seconds: &[f64; 4]| 100.0 * (seconds[first + 1] / seconds[first] - 1.0);
     let worst = cells.iter().map(|(_, seconds)| off(seconds).abs()).reduce(f64::max)?;
@@ -51,8 +51,9 @@ fn of_row(results: &Results, row: &TableRow, (source, time): (&str, &str), first
     Some(Claim::new(source, claim, goal, shown.join(", "), worst <= NEAR_SECONDS, because))
 }
 
-fn of_ior(results: &Results) -> Option<Claim> {
-    let seconds = |algorithm| results.find((SSD_160, NOOP), Load::Alone(Ior), 32, algorithm)?.seconds.first().copied();
+fn of_ior(results: &BenchResults) -> Option<Claim> {
+    let seconds =
+        |algorithm| results.find((SSD_160, NOOP), BenchmarkMix::Alone(Ior), 32, algorithm)?.seconds.first().copied();
     let (with, without) = (seconds(Some("vd"))?, seconds(None)?);
     let off = |ours: f64, theirs: f64| (100.0 * (ours / theirs - 1.0)).abs();
     Some(Claim::new(
@@ -65,10 +66,12 @@ fn of_ior(results: &Results) -> Option<Claim> {
     ))
 }
 
-fn state(results: &Results) -> Vec<Claim> {
+fn state(results: &BenchResults) -> Vec<Claim> {
     let active = |benchmark| {
         results.plan.places().flat_map(move |place| {
-            let of = move |&p: &u32| Some(results.find(place, Load::Alone(benchmark), p, Some("vd"))?.active_percent);
+            let of = move |&p: &u32| {
+                Some(results.find(place, BenchmarkMix::Alone(benchmark), p, Some("vd"))?.active_percent)
+            };
             results.plan.processes.iter().filter_map(of)
         })
     };
@@ -76,7 +79,7 @@ fn state(results: &Results) -> Vec<Claim> {
     for benchmark in [Tac, GfBenchmark::Strided8, KernelRead] {
         let least = active(benchmark).fold(f64::INFINITY, f64::min);
         let claim = format!("{benchmark}: the cache is always active");
-        let because = "the virtual disk took less for the same reads, for some number of processes";
+        let because = "the reference disk took less for the same reads, for some number of processes";
         claims.push(Claim::new("3.6.4", claim, "95 % of the reads", format!("{least:.1} %"), least >= 95.0, because));
     }
     let most = active(Strided512).fold(0.0, f64::max);
@@ -86,13 +89,13 @@ fn state(results: &Results) -> Vec<Claim> {
     claims
 }
 
-fn best_in_a_row(results: &Results, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
+fn best_in_a_row(results: &BenchResults, benchmark: GfBenchmark, expected: f64) -> Option<Claim> {
     let of = |place| {
         let gain = move |&p: &u32| results.gain_in_a_row(place, benchmark, p);
         results.plan.processes.iter().filter_map(gain)
     };
     let ours = results.plan.places().flat_map(of).reduce(f64::max)?;
     let claim = format!("in a row, {benchmark}, at best: gains {expected} %");
-    let because = if benchmark == KernelRead { PROGRAMS } else { "the time of the CPUs for a read" };
+    let because = if benchmark == KernelRead { PROGRAMS } else { "the CPU time of a read" };
     Some(near("Fig. 3.31-3.38", claim, expected, ours, because))
 }

@@ -2,50 +2,50 @@
 
 use super::{CFQ, NOOP, SSD_64, SSD_160};
 use crate::gf::GfBenchmark::{self, Ior, KernelRead, Strided8, Strided512, Tac};
-use crate::redcap_bench::{At, Load, Number};
+use crate::redcap_bench::{BenchmarkMix, ProcessCount, StatedGain};
 
 /// Benchmarks alone.
-pub(super) const ALONE: [Number; 28] = [
-    Number::alone("Fig. 3.23", Tac, (SSD_160, CFQ), At::Best, 60.0),
-    Number::alone("Fig. 3.24", Tac, (SSD_160, NOOP), At::Best, 80.0),
-    Number::alone("Fig. 3.27", Tac, (SSD_64, CFQ), At::Best, 60.0),
-    Number::alone("Fig. 3.28", Tac, (SSD_64, NOOP), At::Best, 80.0),
-    Number::alone("Fig. 3.25", Tac, (SSD_160, CFQ), At::Best, 80.0).io(),
-    Number::alone("Fig. 3.26", Tac, (SSD_160, NOOP), At::Best, 80.0).io(),
-    Number::alone("Fig. 3.29", Tac, (SSD_64, CFQ), At::Best, 80.0).io(),
-    Number::alone("Fig. 3.30", Tac, (SSD_64, NOOP), At::Best, 80.0).io(),
-    Number::alone("Fig. 3.23", Strided512, (SSD_160, CFQ), At::Worst, -38.0),
-    Number::alone("Fig. 3.25", Strided512, (SSD_160, CFQ), At::Worst, -22.0).io(),
-    Number::alone("Fig. 3.23", Strided8, (SSD_160, CFQ), At::Best, 62.5),
-    Number::alone("Fig. 3.24", Strided8, (SSD_160, NOOP), At::Best, 70.4),
-    Number::alone("Fig. 3.27", Strided8, (SSD_64, CFQ), At::Best, 64.2),
-    Number::alone("Fig. 3.28", Strided8, (SSD_64, NOOP), At::Best, 71.5),
-    Number::alone("Fig. 3.23", KernelRead, (SSD_160, CFQ), At::Best, 26.8),
-    Number::alone("Fig. 3.24", KernelRead, (SSD_160, NOOP), At::Best, 17.7),
-    Number::alone("Fig. 3.27", KernelRead, (SSD_64, CFQ), At::Best, 27.9),
-    Number::alone("Fig. 3.28", KernelRead, (SSD_64, NOOP), At::Best, 18.5),
-    Number::alone("Fig. 3.25", KernelRead, (SSD_160, CFQ), At::Best, 74.5).io(),
-    Number::new("3.6.4", Load::OneProgram, (SSD_160, CFQ), At::Best, 59.0),
-    Number::new("3.6.4", Load::OneProgram, (SSD_160, NOOP), At::Best, 68.0),
-    Number::new("3.6.4", Load::OneProgram, (SSD_160, CFQ), At::Best, 76.0).io(),
-    Number::new("3.6.4", Load::OneProgram, (SSD_160, NOOP), At::Best, 77.0).io(),
-    Number::alone("Fig. 3.23", Ior, (SSD_160, CFQ), At::Worst, -5.6),
-    Number::alone("Fig. 3.24", Ior, (SSD_160, NOOP), At::Worst, -5.6),
-    Number::alone("Fig. 3.27", Ior, (SSD_64, CFQ), At::Worst, -5.6),
-    Number::alone("Fig. 3.25", Ior, (SSD_160, CFQ), At::Worst, 0.0).io(),
-    Number::alone("Fig. 3.26", Ior, (SSD_160, NOOP), At::Worst, 0.0).io(),
+pub(super) const ALONE: [StatedGain; 28] = [
+    StatedGain::alone("Fig. 3.23", Tac, (SSD_160, CFQ), ProcessCount::Best, 60.0),
+    StatedGain::alone("Fig. 3.24", Tac, (SSD_160, NOOP), ProcessCount::Best, 80.0),
+    StatedGain::alone("Fig. 3.27", Tac, (SSD_64, CFQ), ProcessCount::Best, 60.0),
+    StatedGain::alone("Fig. 3.28", Tac, (SSD_64, NOOP), ProcessCount::Best, 80.0),
+    StatedGain::alone("Fig. 3.25", Tac, (SSD_160, CFQ), ProcessCount::Best, 80.0).io(),
+    StatedGain::alone("Fig. 3.26", Tac, (SSD_160, NOOP), ProcessCount::Best, 80.0).io(),
+    StatedGain::alone("Fig. 3.29", Tac, (SSD_64, CFQ), ProcessCount::Best, 80.0).io(),
+    StatedGain::alone("Fig. 3.30", Tac, (SSD_64, NOOP), ProcessCount::Best, 80.0).io(),
+    StatedGain::alone("Fig. 3.23", Strided512, (SSD_160, CFQ), ProcessCount::Worst, -38.0),
+    StatedGain::alone("Fig. 3.25", Strided512, (SSD_160, CFQ), ProcessCount::Worst, -22.0).io(),
+    StatedGain::alone("Fig. 3.23", Strided8, (SSD_160, CFQ), ProcessCount::Best, 62.5),
+    StatedGain::alone("Fig. 3.24", Strided8, (SSD_160, NOOP), ProcessCount::Best, 70.4),
+    StatedGain::alone("Fig. 3.27", Strided8, (SSD_64, CFQ), ProcessCount::Best, 64.2),
+    StatedGain::alone("Fig. 3.28", Strided8, (SSD_64, NOOP), ProcessCount::Best, 71.5),
+    StatedGain::alone("Fig. 3.23", KernelRead, (SSD_160, CFQ), ProcessCount::Best, 26.8),
+    StatedGain::alone("Fig. 3.24", KernelRead, (SSD_160, NOOP), ProcessCount::Best, 17.7),
+    StatedGain::alone("Fig. 3.27", KernelRead, (SSD_64, CFQ), ProcessCount::Best, 27.9),
+    StatedGain::alone("Fig. 3.28", KernelRead, (SSD_64, NOOP), ProcessCount::Best, 18.5),
+    StatedGain::alone("Fig. 3.25", KernelRead, (SSD_160, CFQ), ProcessCount::Best, 74.5).io(),
+    StatedGain::new("3.6.4", BenchmarkMix::OneProgram, (SSD_160, CFQ), ProcessCount::Best, 59.0),
+    StatedGain::new("3.6.4", BenchmarkMix::OneProgram, (SSD_160, NOOP), ProcessCount::Best, 68.0),
+    StatedGain::new("3.6.4", BenchmarkMix::OneProgram, (SSD_160, CFQ), ProcessCount::Best, 76.0).io(),
+    StatedGain::new("3.6.4", BenchmarkMix::OneProgram, (SSD_160, NOOP), ProcessCount::Best, 77.0).io(),
+    StatedGain::alone("Fig. 3.23", Ior, (SSD_160, CFQ), ProcessCount::Worst, -5.6),
+    StatedGain::alone("Fig. 3.24", Ior, (SSD_160, NOOP), ProcessCount::Worst, -5.6),
+    StatedGain::alone("Fig. 3.27", Ior, (SSD_64, CFQ), ProcessCount::Worst, -5.6),
+    StatedGain::alone("Fig. 3.25", Ior, (SSD_160, CFQ), ProcessCount::Worst, 0.0).io(),
+    StatedGain::alone("Fig. 3.26", Ior, (SSD_160, NOOP), ProcessCount::Worst, 0.0).io(),
 ];
 
-/// In a row, the best of both disks and schedulers.
+/// In a row, the best over both disks and schedulers.
 pub(super) const ROW: [(GfBenchmark, f64); 3] = [(Tac, 80.0), (Strided8, 71.0), (KernelRead, 28.0)];
 
 /// All at the same time.
-pub(super) const AT_ONCE: [Number; 5] = [
-    Number::new("Fig. 3.39", Load::AtOnce, (SSD_160, CFQ), At::Best, 88.0),
-    Number::new("Fig. 3.39", Load::AtOnce, (SSD_160, CFQ), At::Processes(4), 63.6),
-    Number::new("Fig. 3.39", Load::AtOnce, (SSD_64, CFQ), At::Processes(4), 62.0),
-    Number::new("Fig. 3.39", Load::AtOnce, (SSD_160, NOOP), At::Best, 87.0),
-    Number::new("Fig. 3.39", Load::AtOnce, (SSD_160, NOOP), At::Worst, 87.0),
+pub(super) const AT_ONCE: [StatedGain; 5] = [
+    StatedGain::new("Fig. 3.39", BenchmarkMix::AtOnce, (SSD_160, CFQ), ProcessCount::Best, 88.0),
+    StatedGain::new("Fig. 3.39", BenchmarkMix::AtOnce, (SSD_160, CFQ), ProcessCount::Processes(4), 63.6),
+    StatedGain::new("Fig. 3.39", BenchmarkMix::AtOnce, (SSD_64, CFQ), ProcessCount::Processes(4), 62.0),
+    StatedGain::new("Fig. 3.39", BenchmarkMix::AtOnce, (SSD_160, NOOP), ProcessCount::Best, 87.0),
+    StatedGain::new("Fig. 3.39", BenchmarkMix::AtOnce, (SSD_160, NOOP), ProcessCount::Worst, 87.0),
 ];
 
 /// IOR on the SSD-160 under Noop with 32 processes: seconds with REDCAP and without.

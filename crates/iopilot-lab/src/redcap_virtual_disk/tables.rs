@@ -4,9 +4,9 @@ use super::thesis::{TABLE_3_4, TABLE_3_4_PROCESSES};
 use super::{CFQ, CLEAN};
 use crate::ResultTable;
 use crate::outcome::Cell;
-use crate::redcap_bench::{Load, Measured, Results, alone, cache_cells, in_a_row, percent, place_cells};
+use crate::redcap_bench::{BenchResults, BenchmarkMix, CaseResult, alone, cache_cells, in_a_row, percent, place_cells};
 
-pub(super) fn of(results: &Results) -> Vec<ResultTable> {
+pub(super) fn of(results: &BenchResults) -> Vec<ResultTable> {
     vec![
         alone(results, "Each benchmark alone (Figures 3.9 to 3.14)"),
         in_a_row(results, "All benchmarks in a row (Figures 3.15 to 3.20)"),
@@ -30,14 +30,14 @@ const AT_ONCE: [&str; 12] = [
     "changes",
 ];
 
-fn at_once(results: &Results) -> ResultTable {
+fn at_once(results: &BenchResults) -> ResultTable {
     let title = "All benchmarks at the same time (Table 3.4)";
     let mut table = ResultTable::new("at_once", title, &AT_ONCE);
     for (place, cells) in TABLE_3_4 {
         for (processes, (thesis_with, thesis_without)) in TABLE_3_4_PROCESSES.into_iter().zip(cells) {
-            let run = |algorithm| results.find(place, Load::AtOnce, processes, algorithm);
+            let run = |algorithm| results.find(place, BenchmarkMix::AtOnce, processes, algorithm);
             let (Some(without), Some(with)) = (run(None), run(Some("vd"))) else { continue };
-            let seconds = |measured: &Measured| measured.seconds.first().copied().unwrap_or(f64::NAN);
+            let seconds = |measured: &CaseResult| measured.seconds.first().copied().unwrap_or(f64::NAN);
             let mut row = place_cells(&results.plan, place);
             row.push(u64::from(processes).into());
             row.extend([thesis_without, seconds(without), thesis_with, seconds(with)].map(Cell::from));
@@ -50,8 +50,8 @@ fn at_once(results: &Results) -> ResultTable {
     table
 }
 
-/// Equation 3.3 as it is printed, which counts prefetched blocks as served, beside the comparison of the same blocks.
-fn as_printed(results: &Results) -> ResultTable {
+/// Equation 3.3 as printed, which counts prefetched blocks as served, beside the comparison of the same blocks.
+fn as_printed(results: &BenchResults) -> ResultTable {
     let columns = ["benchmark", "processes", "algorithm", "seconds", "gain_percent", "active_percent"];
     let title = "Equation 3.3 as printed (the clean disk, CFQ)";
     let mut table = ResultTable::new("as_printed", title, &columns);

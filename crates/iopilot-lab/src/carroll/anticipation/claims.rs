@@ -1,6 +1,6 @@
 //! The claims of chapter 5.3, judged by the measurements.
 
-use super::super::bench::{Shape, mean, span};
+use super::super::bench::{DiskConfiguration, mean, span};
 use super::window::crossing;
 use super::{Results, Row, TABLE_5_2, Test, think_time};
 use crate::Claim;
@@ -25,7 +25,7 @@ pub(super) fn of(r: &Results) -> Vec<Claim> {
     claims
 }
 
-fn shapes() -> impl Iterator<Item = &'static Shape> {
+fn shapes() -> impl Iterator<Item = &'static DiskConfiguration> {
     TABLE_5_2.iter().map(|row| row.0)
 }
 
@@ -37,7 +37,7 @@ fn readers(r: &Results, &Row(shape, think_us, readers): &Row) -> Claim {
         format!("{readers} (within a factor of 2)"),
         ours.to_string(),
         ours.is_about(readers),
-        "of what it depends on, the controller's read-ahead is not modelled and not known",
+        "it depends on the controller's read-ahead, which is not modelled and not known",
     )
 }
 
@@ -52,7 +52,8 @@ fn think(r: &Results, &Row(shape, think_us, _): &Row) -> Claim {
         format!("{} µs", think_time(ours)),
         near,
         format!(
-            "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which his may have been, it is {} µs",
+            "with an antic_expire of 4 ms, a tick of a kernel with 250 a second, which Carroll's may have been, it is \
+             {} µs",
             think_time(r.window(shape, Test::OneTick).think_us)
         ),
     )
@@ -68,13 +69,13 @@ fn fewer_with_more_disks(r: &Results) -> Claim {
         "the largest think time never rises with the disks",
         format!("disks and µs: {}", each.join(", ")),
         falls,
-        "think times are few",
+        "few think times were run",
     )
 }
 
 fn never_beyond_two_milliseconds(r: &Results) -> Claim {
     let beyond = |test: Test| {
-        let gaining = |s: &&'static Shape| r.window(s, test).think_us.is_some_and(|t| t > 2000);
+        let gaining = |s: &&'static DiskConfiguration| r.window(s, test).think_us.is_some_and(|t| t > 2000);
         shapes().filter(gaining).map(|s| s.key).collect::<Vec<_>>()
     };
     let (ours, tick) = (beyond(Test::With), beyond(Test::OneTick));
@@ -93,7 +94,7 @@ fn never_beyond_two_milliseconds(r: &Results) -> Claim {
 }
 
 fn hardly_on_eight_disks(r: &Results) -> Claim {
-    let eight: Vec<&Shape> = shapes().filter(|s| s.disks == 8).collect();
+    let eight: Vec<&DiskConfiguration> = shapes().filter(|s| s.disks == 8).collect();
     let most = span(eight.iter().filter_map(|s| r.window(s, Test::With).think_us).map(f64::from)).1;
     let loads = span(eight.iter().flat_map(|s| {
         let gaining = r.think_us.iter().flat_map(|&t| r.gains(s, t, Test::With)).filter(|g| g.1 > 1.02);
@@ -110,8 +111,8 @@ fn hardly_on_eight_disks(r: &Results) -> Claim {
     )
 }
 
-/// The ratios with over without for think times in `thinks` and loads in `loads`.
-fn ratios(r: &Results, s: &Shape, thinks: &[u32], from_load: u32) -> Vec<f64> {
+/// The bandwidth with anticipation over that without, for think times in `thinks` and loads from `from_load` on.
+fn ratios(r: &Results, s: &DiskConfiguration, thinks: &[u32], from_load: u32) -> Vec<f64> {
     let of = |&t: &u32| r.gains(s, t, Test::With).into_iter().filter(|g| g.0 >= from_load).map(|g| g.1);
     thinks.iter().flat_map(of).collect()
 }
@@ -146,7 +147,7 @@ fn penalty_grows_with_disks(r: &Results) -> Claim {
     )
 }
 
-fn curve(r: &Results, s: &Shape, think: u32, test: Test) -> Vec<f64> {
+fn curve(r: &Results, s: &DiskConfiguration, think: u32, test: Test) -> Vec<f64> {
     r.loads.iter().filter_map(|&l| r.at(s, think, l, test)).collect()
 }
 
@@ -192,7 +193,7 @@ fn with_it_falls_then_rises(r: &Results) -> Claim {
 
 fn depth_matters_above_32(r: &Results) -> Claim {
     let of = |loads: &[u32]| {
-        let each = |s: &'static Shape| {
+        let each = |s: &'static DiskConfiguration| {
             let of_load =
                 move |t: u32| loads.iter().filter_map(move |&l| r.ratio(s, t, l, Test::DeepWithout, Test::Without));
             r.think_us.iter().copied().flat_map(of_load).collect::<Vec<_>>()
@@ -205,7 +206,8 @@ fn depth_matters_above_32(r: &Results) -> Claim {
     let gain = mean(of(&[most]));
     Claim::new(
         SOURCE,
-        "without anticipation depths of 32 and 512 are the same up to 32 readers and apart above, as the short queue is full",
+        "without anticipation depths of 32 and 512 are the same up to 32 readers and apart above, as the short queue \
+         is full",
         "the same below (within 5 %); on arrays deep over shallow at the most readers at least 1.1 on average",
         format!("{low:.2} to {high:.2} below 32; {gain:.2} at {most}"),
         low >= 0.95 && high <= 1.05 && gain >= 1.1,
@@ -213,7 +215,8 @@ fn depth_matters_above_32(r: &Results) -> Claim {
     )
 }
 
-/// Deep over shallow, both with anticipation, where the gain over none is as `inside` says.
+/// Bandwidth of the deep queue over the shallow one, both with anticipation, where `inside` holds for the think time's
+/// gain over no anticipation.
 fn deep_with(r: &Results, inside: impl Fn(u32, f64) -> bool) -> Vec<f64> {
     let mut all = Vec::new();
     for s in shapes() {
@@ -257,7 +260,7 @@ fn shallow_is_better_outside(r: &Results) -> Claim {
         if ratios.is_empty() {
             "only up to 32 readers were run"
         } else {
-            "the disks here sort what they are given, and gain by being given more"
+            "the modelled disks sort their queues, and gain from longer ones"
         },
     )
 }
@@ -266,7 +269,7 @@ fn shallow_is_better_outside(r: &Results) -> Claim {
 mod tests {
     use super::*;
 
-    /// Anticipation gains up to the think time and the load that Table 5.2 has, and nothing else is said of it.
+    /// Results in which anticipation gains up to the think time and the load of Table 5.2.
     fn as_in_table_5_2(scale: f64) -> Results {
         let (think_us, loads) = (vec![0, 100, 500, 1000, 2000, 4000, 8000], vec![1, 4, 16, 32, 64, 128]);
         let mut cells = Vec::new();
@@ -292,12 +295,12 @@ mod tests {
     }
 
     #[test]
-    fn his_own_table_is_reproduced_by_itself() {
+    fn carrolls_own_table_is_reproduced() {
         assert_eq!(held(&as_in_table_5_2(1.0)), 22);
     }
 
     #[test]
-    fn a_table_four_times_off_is_not() {
+    fn a_table_four_times_off_is_not_reproduced() {
         assert!(held(&as_in_table_5_2(0.2)) <= 4, "{}", held(&as_in_table_5_2(0.2)));
     }
 }

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// A gain that a graph shows.
+/// The smallest gain that is visible in a graph.
 const SHOWS: f64 = 1.05;
 
-/// Up to which load there is a gain.
+/// The highest load with a gain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Crossing {
-    /// There is none.
+    /// No load has a gain.
     None,
-    /// So many readers, between two loads that were run.
+    /// This number of readers, interpolated between two loads that were run.
     At(f64),
-    /// More than were run.
+    /// More than the largest load that was run.
     Beyond(u32),
 }
 
 impl Crossing {
-    /// Whether it is `readers`, give or take a factor of two.
+    /// Whether the crossing is at `readers`, within a factor of two.
     pub(super) fn is_about(self, readers: u32) -> bool {
         let readers = f64::from(readers);
         match self {
@@ -38,7 +38,7 @@ impl fmt::Display for Crossing {
     }
 }
 
-/// Where `gains`, in order of load, falls below one after the last load with a gain; between loads it is a straight line.
+/// The load at which `gains`, sorted by load, falls below one for the last time; linear between two loads.
 pub(super) fn crossing(gains: &[(u32, f64)]) -> Crossing {
     let Some(last) = gains.iter().rposition(|g| g.1 > 1.0) else { return Crossing::None };
     let (load, gain) = gains[last];
@@ -51,14 +51,14 @@ pub(super) fn crossing(gains: &[(u32, f64)]) -> Crossing {
     }
 }
 
-/// Of one configuration.
+/// The anticipation window of one configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Window {
+pub(super) struct AnticipationWindow {
     /// The largest think time with a gain at any load, µs.
     pub(super) think_us: Option<u32>,
 }
 
-impl Window {
+impl AnticipationWindow {
     pub(super) fn of(think_us: &[u32], gains: impl Fn(u32) -> Vec<(u32, f64)>) -> Self {
         let shows = |&&think: &&u32| gains(think).iter().any(|g| g.1 >= SHOWS);
         Self { think_us: think_us.iter().filter(shows).max().copied() }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_largest_think_time_is_the_last_with_a_gain_that_shows() {
         let gains = |think: u32| vec![(1, 1.06 - f64::from(think) / 1e5), (4, 0.9)];
-        assert_eq!(Window::of(&[0, 500, 1000, 2000], gains).think_us, Some(1000));
-        assert_eq!(Window::of(&[20_000], gains).think_us, None);
+        assert_eq!(AnticipationWindow::of(&[0, 500, 1000, 2000], gains).think_us, Some(1000));
+        assert_eq!(AnticipationWindow::of(&[20_000], gains).think_us, None);
     }
 }

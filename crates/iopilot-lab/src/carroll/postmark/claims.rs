@@ -1,10 +1,10 @@
 //! The claims of chapters 5.2, 5.4 and 6 about Postmark, judged by the measurements.
 
-use super::super::bench::{DISK, RAID_DISK, RAID0_2, RAID10_4, RAID10_8, Shape, mean, span};
-use super::super::readers::{TEN, Who, Who::*};
+use super::super::bench::{DISK, DiskConfiguration, RAID_DISK, RAID0_2, RAID10_4, RAID10_8, mean, span};
+use super::super::readers::{CarrollScheduler, CarrollScheduler::*, TEN};
 use super::{Results, SYSTEMS};
 use crate::Claim;
-use crate::postmark::FileSystem::{self, Blocks, Extents};
+use crate::postmark::AllocationStyle::{self, Blocks, Extents};
 
 const SOURCE: &str = "Carroll 5.2";
 
@@ -32,11 +32,11 @@ pub(super) fn of(r: &Results) -> Vec<Claim> {
 }
 
 /// All pairs of configuration and file system.
-fn all(r: &Results) -> Vec<(&'static Shape, FileSystem)> {
+fn all(r: &Results) -> Vec<(&'static DiskConfiguration, AllocationStyle)> {
     r.shapes.iter().flat_map(|&s| SYSTEMS.map(|f| (s, f))).collect()
 }
 
-fn ratios(r: &Results, a: Who, b: Who, systems: &[FileSystem]) -> Vec<f64> {
+fn ratios(r: &Results, a: CarrollScheduler, b: CarrollScheduler, systems: &[AllocationStyle]) -> Vec<f64> {
     let chosen = all(r).into_iter().filter(|p| systems.contains(&p.1));
     chosen.map(|(s, f)| r.at(s, f, a) / r.at(s, f, b)).collect()
 }
@@ -54,12 +54,12 @@ fn extents_win(r: &Results) -> Claim {
         "everywhere more than 1 time as fast",
         format!("{low:.2} to {high:.2} times"),
         low > 1.0,
-        "the sketch of the file systems lacks what sets them apart",
+        "the sketch of the file systems leaves out what sets them apart",
     )
 }
 
 fn host_prefers_blocks(r: &Results) -> Claim {
-    let gap = |s: &Shape| mean(TEN.map(|w| r.at(s, Extents, w) - r.at(s, Blocks, w)));
+    let gap = |s: &DiskConfiguration| mean(TEN.map(|w| r.at(s, Extents, w) - r.at(s, Blocks, w)));
     let (host, raid) = (gap(&DISK), gap(&RAID_DISK));
     Claim::new(
         SOURCE,
@@ -67,14 +67,15 @@ fn host_prefers_blocks(r: &Results) -> Claim {
         "EXT2 ahead on the host's, XFS on the controller's",
         format!("XFS ahead by {host:+.2} and {raid:+.2}"),
         host < 0.0 && raid > 0.0,
-        "nothing waits for the journal in this load, which a controller's battery would spare it; and the modelled write \
-         cache writes stripe unit by stripe unit, the oldest first, which halves what one disk takes (docs/lab/carroll.md)",
+        "nothing waits for the journal in this load, so that a controller's battery saves no such wait; and the \
+         modelled write cache joins EXT2's small writes into long runs, so that XFS gains less at the controller; how \
+         Carroll's controller destaged is not known",
     )
 }
 
 fn extents_scale(r: &Results) -> Claim {
-    let growth = |f: FileSystem| {
-        let best = |s: &Shape| TEN.map(|w| r.at(s, f, w)).into_iter().fold(0.0, f64::max);
+    let growth = |f: AllocationStyle| {
+        let best = |s: &DiskConfiguration| TEN.map(|w| r.at(s, f, w)).into_iter().fold(0.0, f64::max);
         best(&RAID10_8) / best(&RAID10_4)
     };
     let (extents, blocks) = (growth(Extents), growth(Blocks));
@@ -84,12 +85,13 @@ fn extents_scale(r: &Results) -> Claim {
         "XFS 20 to 50 %, EXT2 at most 10 %",
         format!("XFS {:.0} %, EXT2 {:.0} %", percent(extents), percent(blocks)),
         (1.2..=1.5).contains(&extents) && blocks <= 1.1,
-        "here the disks are the limit under both; what kept his EXT2 from using more of them is not in the sketch",
+        "here the disks are the limit under both; whatever kept Carroll's EXT2 from using more of them is not in the \
+         sketch",
     )
 }
 
-/// The scheduler's average over everything.
-fn overall(r: &Results, who: Who) -> f64 {
+/// The average of `who` over all configurations and file systems.
+fn overall(r: &Results, who: CarrollScheduler) -> f64 {
     mean(SYSTEMS.map(|f| r.average(f, who)))
 }
 
@@ -102,8 +104,8 @@ fn deadline_is_best(r: &Results) -> Claim {
         "best: 4.12 transactions a second",
         format!("{} with {:.2}, deadline {:.2}", best.0.key(), best.1, overall(r, Deadline)),
         best.0 == Deadline,
-        "all but FIFO, AS and CFQ are nearly alike here: five readers keep the queue short, and the write cache takes the \
-         writes",
+        "all but FIFO, AS and CFQ are nearly alike here: five readers keep the queue short, and the write cache takes \
+         the writes",
     )
 }
 
@@ -135,7 +137,7 @@ fn anticipation_is_best_on_the_disk(r: &Results) -> Claim {
 }
 
 fn anticipation_gains_only_on_the_disk(r: &Results) -> Claim {
-    let gain = |s: &Shape| mean(SYSTEMS.map(|f| r.at(s, f, As) / r.at(s, f, AsNoAntic)));
+    let gain = |s: &DiskConfiguration| mean(SYSTEMS.map(|f| r.at(s, f, As) / r.at(s, f, AsNoAntic)));
     let host = gain(&DISK);
     let (low, high) = span(r.shapes.iter().filter(|s| s.key != DISK.key).map(|s| gain(s)));
     Claim::new(
@@ -169,7 +171,7 @@ fn noop_is_never_worse(r: &Results) -> Claim {
         "at least 0.98 everywhere",
         format!("{low:.2} to {high:.2}"),
         low >= 0.98,
-        "merged writes hold up a read for longer",
+        "merged writes delay a read for longer",
     )
 }
 
@@ -181,7 +183,7 @@ fn merging_pays_on_blocks(r: &Results) -> Claim {
         "18 to 72 %",
         format!("{:.0} %", percent(gain)),
         (1.18..=1.72).contains(&gain),
-        "behind the modelled write cache the pieces are joined again, so that only the host's disk suffers, many times as \
+        "the modelled write cache joins the pieces again, so that only the host's disk suffers, many times as \
          much",
     )
 }
@@ -194,7 +196,7 @@ fn merging_does_not_on_extents(r: &Results) -> Claim {
         "within 5 %",
         format!("{:+.1} %", percent(gain)),
         (0.95..=1.05).contains(&gain),
-        "reads merge with those read ahead",
+        "reads merge with read-ahead",
     )
 }
 
@@ -206,7 +208,7 @@ fn idling_is_of_no_effect(r: &Results) -> Claim {
         "within 5 % everywhere",
         format!("{:+.1} to {:+.1} %", percent(low), percent(high)),
         low >= 0.95 && high <= 1.05,
-        "CFQ idles on a device that queues, too, for processes that do not seek, as those that read whole files",
+        "even on a device that queues, CFQ idles for processes that do not seek, such as those that read whole files",
     )
 }
 
@@ -219,7 +221,7 @@ fn sstf_is_scan(r: &Results) -> Claim {
         "on average within 3 %, everywhere within 10 %",
         format!("{:+.1} % on average, {:+.1} to {:+.1} %", percent(average), percent(low), percent(high)),
         (0.97..=1.03).contains(&average) && low >= 0.9 && high <= 1.1,
-        "the order of requests decides which writes a read finds before it",
+        "the order of requests decides which writes are ahead of a read",
     )
 }
 
@@ -230,7 +232,7 @@ fn best(r: &Results) -> u32 {
 }
 
 fn best_depth(r: &Results) -> Claim {
-    let of = |s: &&'static Shape| {
+    let of = |s: &&'static DiskConfiguration| {
         let depth = r.depths.iter().copied().fold(1, |a, b| if r.deep_at(s, b) > r.deep_at(s, a) { b } else { a });
         format!("{} {depth}", s.key)
     };
@@ -241,8 +243,8 @@ fn best_depth(r: &Results) -> Claim {
         "on average between 16 and 64",
         format!("{}; {}", best(r), each.join(", ")),
         (16..=64).contains(&best(r)),
-        "five readers and a write cache that takes the writes seldom have more than 16 requests at once, so that deeper \
-         queues change nothing",
+        "five readers and a write cache that takes the writes seldom have more than 16 requests at once, so that \
+         deeper queues change nothing",
     )
 }
 
@@ -268,7 +270,7 @@ fn shallowest(r: &Results) -> Claim {
         "with 1 at most 0.8 of the best on every array",
         format!("{low:.2} to {high:.2}"),
         high <= 0.8,
-        "small arrays with parity are held up by their writes, which the write cache takes at any depth",
+        "writes limit small arrays with parity, and the write cache takes those at any depth",
     )
 }
 
@@ -281,7 +283,7 @@ fn depth_8(r: &Results) -> Option<Claim> {
         "10 to 40 %",
         format!("{:.0} %", percent(gain)),
         (1.1..=1.4).contains(&gain),
-        "eight requests for two disks leave little more to choose than the write cache does",
+        "eight requests already give two disks and the write cache about as much to choose from",
     ))
 }
 
@@ -290,7 +292,10 @@ mod tests {
     use super::super::{DEEP_SHAPES, DEPTHS, SHAPES, table_5_1};
     use super::*;
 
-    fn results(cell: impl Fn(&Shape, FileSystem, Who) -> f64, deep: impl Fn(u32) -> f64) -> Results {
+    fn results(
+        cell: impl Fn(&DiskConfiguration, AllocationStyle, CarrollScheduler) -> f64,
+        deep: impl Fn(u32) -> f64,
+    ) -> Results {
         let pairs = SHAPES.into_iter().flat_map(|s| SYSTEMS.map(|f| (s, f)));
         Results {
             shapes: SHAPES.to_vec(),
@@ -306,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn his_own_averages_hold_but_for_what_single_configurations_say() {
+    fn carrolls_averages_hold_except_where_single_configurations_count() {
         let his = results(
             |shape, system, who| {
                 let (ext2, xfs) = table_5_1(who);
@@ -329,13 +334,13 @@ mod tests {
                 _ => 3.0,
             },
         );
-        // Averages of all configurations hide that deadline was within 10 % on each.
+        // The averages hide that deadline was within 10 % on each configuration.
         let failing = failing(&his);
         assert!(failing.iter().all(|c| c.contains("always within 10 %")), "{failing:?}");
     }
 
     #[test]
-    fn were_everything_equal_the_claims_of_a_difference_would_fail() {
+    fn claims_of_a_difference_fail_if_everything_is_equal() {
         let failing = failing(&results(|_, _, _| 3.0, |_| 3.0));
         for part in
             ["XFS outperforms", "EXT2 is 0.3", "deadline has the best", "36 %", "20 % better", "80 % of the best"]

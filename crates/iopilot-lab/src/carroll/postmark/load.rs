@@ -1,21 +1,21 @@
 //! The load, and running it.
 
-use super::super::bench::{Depth, Shape, machine, scheduler};
+use super::super::bench::{Depth, DiskConfiguration, machine, scheduler};
 use crate::Setup;
-use crate::postmark::{FileSystem, PostmarkSource, PostmarkSpec};
+use crate::postmark::{AllocationStyle, PostmarkSource, PostmarkSpec};
 use iopilot_sim::{RunConfig, SimError, run};
 use rayon::prelude::*;
 
 /// Runs that begin with the same files.
-pub(super) struct Job {
-    pub(super) shape: &'static Shape,
+pub(super) struct PostmarkRuns {
+    pub(super) shape: &'static DiskConfiguration,
     pub(super) spec: PostmarkSpec,
     /// Schedulers and depths.
     pub(super) runs: Vec<(&'static str, Depth)>,
 }
 
 /// Table 4.6: files up to 2 MiB where the array holds less than 140 GiB, else up to 4 MiB.
-pub(super) fn generic(shape: &Shape, system: FileSystem, quick: bool) -> PostmarkSpec {
+pub(super) fn generic(shape: &DiskConfiguration, system: AllocationStyle, quick: bool) -> PostmarkSpec {
     let small = ["disk", "raid-disk", "raid10-2"].contains(&shape.key);
     let spec = PostmarkSpec::carroll(system, if small { 2 << 20 } else { 4 << 20 });
     if quick { shortened(spec) } else { spec }
@@ -23,7 +23,7 @@ pub(super) fn generic(shape: &Shape, system: FileSystem, quick: bool) -> Postmar
 
 /// Table 4.8.
 pub(super) fn of_depth(quick: bool) -> PostmarkSpec {
-    let spec = PostmarkSpec { files: 4_000, ..PostmarkSpec::carroll(FileSystem::Extents, 2 << 20) };
+    let spec = PostmarkSpec { files: 4_000, ..PostmarkSpec::carroll(AllocationStyle::Extents, 2 << 20) };
     if quick { shortened(spec) } else { spec }
 }
 
@@ -34,13 +34,13 @@ fn shortened(mut spec: PostmarkSpec) -> PostmarkSpec {
     spec
 }
 
-/// Transactions that are counted.
+/// The number of transactions that are counted.
 pub(super) fn counted(quick: bool) -> u32 {
     if quick { 120 } else { 1_500 }
 }
 
-/// Transactions a second of an instance: of each job, for each of its runs.
-pub(super) fn tps(jobs: &[Job], setup: &Setup<'_>) -> Result<Vec<Vec<f64>>, SimError> {
+/// Transactions per second of an instance, for each run of each job.
+pub(super) fn tps(jobs: &[PostmarkRuns], setup: &Setup<'_>) -> Result<Vec<Vec<f64>>, SimError> {
     jobs.par_iter()
         .map(|job| {
             let capacity = machine(job.shape, Depth::Shallow)?.capacity();
@@ -51,7 +51,13 @@ pub(super) fn tps(jobs: &[Job], setup: &Setup<'_>) -> Result<Vec<Vec<f64>>, SimE
         .collect()
 }
 
-fn one(job: &Job, source: &PostmarkSource, name: &str, depth: Depth, setup: &Setup<'_>) -> Result<f64, SimError> {
+fn one(
+    job: &PostmarkRuns,
+    source: &PostmarkSource,
+    name: &str,
+    depth: Depth,
+    setup: &Setup<'_>,
+) -> Result<f64, SimError> {
     let machine = machine(job.shape, depth)?;
     let config = RunConfig {
         block: machine.block.clone(),

@@ -1,4 +1,4 @@
-//! [`Queue`]: a scheduler and what it holds.
+//! [`FollowedQueue`]: a scheduler and what it holds.
 
 use super::Event;
 use iopilot_block::{Nanos, Request, RequestId, Requests};
@@ -6,29 +6,29 @@ use iopilot_sched::{AnyScheduler, Dispatch, MergeLimits, ReplayDispatch, Schedul
 use iopilot_trace::TraceRecord;
 use std::collections::{HashMap, HashSet};
 
-/// Those of a loop device (`max_sectors_kb` 1280).
+/// The limits of a loop device (`max_sectors_kb` 1280).
 const LIMITS: MergeLimits = MergeLimits { max_sectors: 2560, nomerges: 0 };
 
-/// A scheduler with what it holds.
+/// A scheduler and the requests that it holds.
 #[derive(Clone)]
-pub(super) struct Queue<'a> {
+pub(super) struct FollowedQueue<'a> {
     records: &'a [TraceRecord],
     pub(super) scheduler: AnyScheduler,
     requests: Requests,
-    /// The request of each record that is under way.
+    /// The request of each record in flight.
     ids: HashMap<usize, RequestId>,
-    /// Chosen here, and not issued by the kernel yet, in their order.
+    /// Requests chosen here that the kernel has not issued yet, in the order of the choices.
     pub(super) chosen: Vec<RequestId>,
-    /// Issued by the kernel, and not chosen here yet.
+    /// Requests issued by the kernel that were not chosen here yet.
     owed: HashSet<RequestId>,
-    /// When it asked to be asked again.
+    /// When the scheduler asked to be asked again.
     timer: Option<Nanos>,
-    /// When the kernel asks it again of itself.
+    /// When the kernel runs the queue again without being asked.
     retry: Option<Nanos>,
 }
 
-impl<'a> Queue<'a> {
-    /// One that holds nothing yet.
+impl<'a> FollowedQueue<'a> {
+    /// An empty queue.
     pub(super) fn new(scheduler: AnyScheduler, records: &'a [TraceRecord]) -> Self {
         Self {
             records,
@@ -42,12 +42,12 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Tells the scheduler what happened. An issue is none of its own: [`Queue::issued`].
+    /// Passes an event to the scheduler. Issues are passed by [`FollowedQueue::issued`].
     pub(super) fn apply(&mut self, now: Nanos, event: Event) {
         match event {
             Event::Inserted(n) => self.inserted(n, now),
             Event::Completed(n) => {
-                // What is still queued here completes when it is chosen.
+                // A request that is still queued here completes when it is chosen.
                 if let Some(id) = self.ids.remove(&n).filter(|id| !self.owed.contains(id)) {
                     self.finish(id, now);
                 }
@@ -78,7 +78,7 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// Has it choose one; false where it does not want to.
+    /// Lets the scheduler choose a request. False if it chooses none.
     pub(super) fn choose(&mut self, now: Nanos) -> bool {
         self.timer = None;
         loop {
@@ -107,10 +107,10 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// When it is to be asked next, if that is by `now`.
+    /// The next time at which to ask the scheduler, if it is not after `now`.
     pub(super) fn expire_timers(&mut self, now: Nanos) -> Option<Nanos> {
         let at = [self.timer, self.retry].into_iter().flatten().min().filter(|&at| at <= now)?;
-        // Where the scheduler has the queue run, that is the retry, too.
+        // When the scheduler's own timer runs the queue, that replaces the retry.
         if self.timer.take_if(|timer| *timer <= at).is_some() {
             self.retry = None;
         }
@@ -118,7 +118,7 @@ impl<'a> Queue<'a> {
         Some(at)
     }
 
-    /// After a completion it wants to be asked at `at`, and not before.
+    /// After a completion the scheduler wants to be asked at `at`, and not before.
     pub(super) fn run_at(&mut self, at: Option<Nanos>) {
         self.timer = at.filter(|_| self.scheduler.queued() > 0);
     }
@@ -128,7 +128,7 @@ impl<'a> Queue<'a> {
         self.chosen.first().is_some_and(|chosen| self.ids.get(&n) == Some(chosen))
     }
 
-    /// Has the scheduler choose record `n`; false where it cannot be led, or does not hold it.
+    /// Makes the scheduler choose record `n`. False if it cannot follow, or does not hold the request.
     pub(super) fn follow(&mut self, n: usize, now: Nanos) -> bool {
         let queued = |id: &RequestId| !self.chosen.contains(id) && !self.owed.contains(id);
         let Some(id) = self.ids.get(&n).copied().filter(queued) else { return false };
@@ -137,7 +137,7 @@ impl<'a> Queue<'a> {
         followed
     }
 
-    /// The device has the request of record `n`, whatever was chosen here.
+    /// The kernel has issued the request of record `n`, whatever was chosen here.
     pub(super) fn issued(&mut self, n: usize, now: Nanos) {
         let Some(&id) = self.ids.get(&n) else { return };
         while !self.chosen.contains(&id) && self.choose(now) {}

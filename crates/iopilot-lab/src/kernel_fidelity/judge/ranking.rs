@@ -1,24 +1,25 @@
-//! Whether schedulers are ranked as the kernel has them.
+//! Whether schedulers are ranked as under the kernel.
 
 use super::{Known, SCHEDULERS};
 use crate::Claim;
 
-/// Schedulers whose throughput differs by less in the kernel are not ranked, in percent.
+/// Schedulers whose throughput differs by less under the kernel are not ranked, in percent.
 const DIFFERENT: f64 = 5.0;
 /// Schedulers whose predicted throughput differs by less are predicted to be alike, in percent.
 const ALIKE: f64 = 1.0;
 
-/// What became of pairs of schedulers that differ.
+/// Pairs of schedulers that differ under the kernel, by the prediction for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Pairs {
     right: u32,
     reversed: u32,
-    /// The prediction is that it does not matter which of them.
+    /// The prediction is that the two are alike.
     alike: u32,
 }
 
 impl Pairs {
-    /// One of whose throughputs the first has `real` and `ours` times the second's; not counted where it hardly differs.
+    /// Adds a pair in which the first scheduler has `real` times the throughput of the second, and `ours` in the
+    /// prediction. A pair that hardly differs is not counted.
     fn add(&mut self, real: f64, ours: f64) {
         let apart = |ratio: f64| 100.0 * (ratio.max(1.0 / ratio) - 1.0);
         if apart(real) <= DIFFERENT {
@@ -38,8 +39,8 @@ impl Pairs {
     }
 }
 
-/// Of two schedulers whose throughput differs, a prediction has the better one, whatever was recorded. Where the device takes
-/// as many requests as there are processes, schedulers have little to choose from: the other pairs are counted apart.
+/// The claim that predictions rank schedulers as the kernel does, whatever was recorded. A scheduler has little to
+/// choose from if the device takes as many requests as there are processes, so the other pairs are also counted apart.
 pub(super) fn claim(known: &[Known<'_>]) -> Claim {
     let [mut all, mut waiting] = [Pairs::default(); 2];
     for k in known {
@@ -57,7 +58,8 @@ pub(super) fn claim(known: &[Known<'_>]) -> Claim {
         }
     }
     let ours = format!(
-        "{} of {} pairs, {} predicted as alike within {ALIKE} %; with more processes than the device takes requests {} of {}",
+        "{} of {} pairs, {} predicted as alike within {ALIKE} %; where processes outnumber the requests in the device, \
+         {} of {}",
         all.right,
         all.all(),
         all.alike,
@@ -70,8 +72,8 @@ pub(super) fn claim(known: &[Known<'_>]) -> Claim {
         format!("wherever they differ by more than {DIFFERENT} %"),
         ours,
         all.right == all.all(),
-        "with no more processes than the device takes requests the schedulers have little to choose from, and few recordings \
-         differ by chance; the rest is as for the throughput",
+        "where processes do not outnumber the requests in the device, schedulers have little to choose from, and few \
+         recordings differ by chance; the rest is as for the throughput",
     )
 }
 

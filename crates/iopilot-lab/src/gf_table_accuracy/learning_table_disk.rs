@@ -1,52 +1,54 @@
-//! [`VirtualDisk`]: a table-based disk that learns from the disk beside it while both run.
+//! [`LearningTableDisk`]: a table-based disk that learns from the disk beside it while both run.
 
 use super::Learning;
 use super::in_step::InStep;
-use super::measure::Service;
+use super::service::{DeviceService, Lesson};
+use super::sizeless::SizelessService;
 use iopilot_block::{Flags, Lba, Nanos, RequestId};
 use iopilot_catalogue::{SimulatedCacheModel, TableDisk, TableModel, TimeTables};
 use iopilot_device::{Completion, Device, DeviceRequest};
 
-/// Serves from its tables. Before each request the tables learn what the disk has served by then.
-pub(super) struct VirtualDisk<'a> {
+/// Serves requests with the times of its tables. Before each request the tables learn what the disk has served by then.
+pub(super) struct LearningTableDisk<'a> {
     disk: TableDisk,
-    /// What the disk serves, in order of completion; empty where nothing is to be learnt.
-    lessons: &'a [Service],
+    /// The disk's services in order of completion; empty if nothing is learnt.
+    lessons: &'a [DeviceService],
     previous_end: Lba,
-    /// Holds back what was not served here too, where that is asked for.
+    /// Holds back what this disk has not served yet, if the variant is in step.
     in_step: Option<InStep>,
+    /// Serves in place of `disk`, if the sizes of requests are left out.
+    sizeless: Option<SizelessService>,
 }
 
-/// A request that the disk has served, and where the one before it ended.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lesson {
-    pub(super) service: Service,
-    pub(super) previous_end: Lba,
-}
-
-impl<'a> VirtualDisk<'a> {
+impl<'a> LearningTableDisk<'a> {
     pub(super) fn new(
         tables: TimeTables,
         cache: SimulatedCacheModel,
         learning: Learning,
-        services: &'a [Service],
+        services: &'a [DeviceService],
     ) -> Self {
         Self {
             disk: TableDisk::new(TableModel { tables, cache, queue_depth: 1 }),
             lessons: if learning == Learning::No { &[] } else { services },
             previous_end: Lba(0),
             in_step: (learning == Learning::InStep).then(InStep::default),
+            sizeless: None,
         }
+    }
+
+    /// The same, but the tables' times leave out the sizes of requests. Without a simulated cache only.
+    pub(super) fn without_size(self) -> Self {
+        Self { sizeless: Some(SizelessService::default()), ..self }
     }
 }
 
 fn learn(disk: &mut TableDisk, lesson: &Lesson) {
-    let Service { op, lba, sectors, .. } = lesson.service;
+    let DeviceService { op, lba, sectors, .. } = lesson.service;
     let served = DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags: Flags::empty() };
     disk.observe(&served, lesson.previous_end, lesson.service.time());
 }
 
-impl Device for VirtualDisk<'_> {
+impl Device for LearningTableDisk<'_> {
     fn submit(&mut self, request: DeviceRequest, now: Nanos) {
         while let Some((&service, later)) = self.lessons.split_first().filter(|(service, _)| service.completed <= now) {
             let lesson = Lesson { service, previous_end: self.previous_end };
@@ -57,18 +59,27 @@ impl Device for VirtualDisk<'_> {
             self.previous_end = service.end();
             self.lessons = later;
         }
-        self.disk.submit(request, now);
+        match &mut self.sizeless {
+            Some(sizeless) => sizeless.begin(self.disk.tables(), &request, now),
+            None => self.disk.submit(request, now),
+        }
         if let Some(in_step) = &mut self.in_step {
             in_step.served_here(request.lba, request.sectors, |lesson| learn(&mut self.disk, lesson));
         }
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.disk.next_event()
+        match &self.sizeless {
+            Some(sizeless) => sizeless.current.map(|completion| completion.at),
+            None => self.disk.next_event(),
+        }
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Completion>) {
-        self.disk.advance(now, out);
+        match &mut self.sizeless {
+            Some(sizeless) => out.extend(sizeless.current.take_if(|completion| completion.at <= now)),
+            None => self.disk.advance(now, out),
+        }
     }
 
     fn capacity(&self) -> u64 {
@@ -86,24 +97,24 @@ mod tests {
     use iopilot_block::{Op, Sectors};
     use iopilot_catalogue::TableForm;
 
-    /// How long a virtual disk takes for the second of three requests in a row, of which the disk has served all.
+    /// The time of the second of three requests in a row, if the disk has served all three.
     fn second(learning: Learning) -> Nanos {
         let mut issued = 0;
-        let services: Vec<Service> = [100, 200, 600]
+        let services: Vec<DeviceService> = [100, 200, 600]
             .into_iter()
             .enumerate()
             .map(|(i, took)| {
                 let (lba, sectors) = (Lba(i as u64 * 8), Sectors(8));
                 let service = (Nanos(issued), Nanos(issued + took));
                 issued += took;
-                Service { op: Op::Read, lba, sectors, issued: service.0, completed: service.1, benchmark: 0 }
+                DeviceService { op: Op::Read, lba, sectors, issued: service.0, completed: service.1, benchmark: 0 }
             })
             .collect();
         let tables = TimeTables::new(TableForm::Two, 1 << 21, 64);
-        let mut disk = VirtualDisk::new(tables, SimulatedCacheModel::NONE, learning, &services);
+        let mut disk = LearningTableDisk::new(tables, SimulatedCacheModel::NONE, learning, &services);
         let mut done = Vec::new();
         for (service, now) in services.iter().zip([Nanos::ZERO, Nanos(2000)]) {
-            let Service { op, lba, sectors, .. } = *service;
+            let DeviceService { op, lba, sectors, .. } = *service;
             disk.submit(DeviceRequest { id: RequestId::from_index(0), op, lba, sectors, flags: Flags::empty() }, now);
             disk.advance(Nanos(1_000_000), &mut done);
         }
@@ -111,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_late_learns_what_was_served_by_then_or_what_it_too_has_served() {
+    fn a_late_disk_learns_what_was_served_by_then_or_what_it_has_served_too() {
         assert_eq!(second(Learning::No), Nanos::ZERO);
         assert_eq!(second(Learning::InTime), Nanos(300));
         assert_eq!(second(Learning::InStep), Nanos(100));

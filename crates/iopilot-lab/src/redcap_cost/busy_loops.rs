@@ -1,17 +1,17 @@
-//! [`Awake`]: CPUs that do not sleep.
+//! [`BusyLoops`]: CPUs that do not sleep.
 
 use anyhow::Context as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
 
-/// Loops that run where nobody else wants a CPU (`SCHED_IDLE`), one for each. They end when it is dropped.
-pub(super) struct Awake(Vec<Child>);
+/// A busy loop for each CPU, of the lowest priority (`SCHED_IDLE`). The loops end when this is dropped.
+pub(super) struct BusyLoops(Vec<Child>);
 
-impl Awake {
-    /// Starts them.
+impl BusyLoops {
+    /// Starts the loops.
     ///
     /// # Errors
-    /// Without `chrt` of util-linux.
+    /// If `chrt` of util-linux is missing.
     pub(super) fn keep() -> anyhow::Result<Self> {
         let mut awake = Self(Vec::new());
         for _ in 0..available_parallelism().context("counting CPUs")?.get() {
@@ -23,7 +23,7 @@ impl Awake {
     }
 }
 
-impl Drop for Awake {
+impl Drop for BusyLoops {
     fn drop(&mut self) {
         for program in &mut self.0 {
             // It may have ended already.
