@@ -1,4 +1,4 @@
-//! [`WriteBuffer`]: units on their way to flash, in DRAM.
+//! [`FlashWriteBuffer`]: units on their way to flash, in DRAM.
 //!
 //! A unit waits in order of arrival until a row of units is written. A write to a waiting unit replaces its data and
 //! keeps its place (coalescing). Each entry has a ticket that rises with time. A flush waits until no entry up to its
@@ -53,7 +53,7 @@ pub(super) enum BufferedPart {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct WriteBuffer {
+pub(super) struct FlashWriteBuffer {
     entries: Vec<Entry>,
     buckets: Vec<u32>,
     free: u32,
@@ -67,7 +67,7 @@ pub(super) struct WriteBuffer {
     full: u64,
 }
 
-impl WriteBuffer {
+impl FlashWriteBuffer {
     pub(super) fn new(units: u32, unit_sectors: u32) -> Self {
         let empty = Entry {
             unit: NONE,

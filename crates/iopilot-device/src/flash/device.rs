@@ -3,7 +3,7 @@
 // Import circle: `FlashDrive` owns the dies and the commands; the `impl` blocks that run them are in `dies` and `host`.
 use super::NONE;
 use super::agenda::{FlashAgenda, FlashEvent};
-use super::buffer::WriteBuffer;
+use super::buffer::FlashWriteBuffer;
 use super::dies::{Channel, Die, Lane};
 use super::ftl::Ftl;
 use super::host::Active;
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct FlashDrive {
     pub(super) ftl: Ftl,
-    pub(super) buffer: WriteBuffer,
+    pub(super) buffer: FlashWriteBuffer,
     pub(super) ops: Ops,
     pub(super) agenda: FlashAgenda,
     pub(super) dies: Vec<Die>,
@@ -84,7 +84,7 @@ impl FlashDrive {
         let unit = u64::from(model.ftl.unit_sectors);
         let program: Vec<u64> = n.program.iter().map(|t| t.0).collect();
         Self {
-            buffer: WriteBuffer::new((model.buffer.sectors / unit) as u32, model.ftl.unit_sectors),
+            buffer: FlashWriteBuffer::new((model.buffer.sectors / unit) as u32, model.ftl.unit_sectors),
             ops: Ops::new(),
             agenda: FlashAgenda::default(),
             dies: vec![Die::IDLE; dies],

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn writes_to_a_waiting_unit_coalesce_and_to_one_being_written_do_not() {
-    let mut b = WriteBuffer::new(4, 8);
+    let mut b = FlashWriteBuffer::new(4, 8);
     assert_eq!(b.put(5, 0x0f), Put::New);
     assert_eq!(b.put(5, 0xf0), Put::Coalesced);
     assert_eq!((b.dirty(), b.holds(5, 0xff)), (1, BufferedPart::All));
@@ -24,7 +24,7 @@ fn writes_to_a_waiting_unit_coalesce_and_to_one_being_written_do_not() {
 
 #[test]
 fn entries_leave_in_order_of_arrival_and_room_is_bounded() {
-    let mut b = WriteBuffer::new(3, 8);
+    let mut b = FlashWriteBuffer::new(3, 8);
     for unit in [9, 7, 8] {
         assert_eq!(b.put(unit, 0xff), Put::New);
     }
@@ -41,7 +41,7 @@ fn entries_leave_in_order_of_arrival_and_room_is_bounded() {
 
 #[test]
 fn entries_put_back_keep_their_order() {
-    let mut b = WriteBuffer::new(4, 8);
+    let mut b = FlashWriteBuffer::new(4, 8);
     for unit in 0..4 {
         b.put(unit, 1);
     }
@@ -56,7 +56,7 @@ fn entries_put_back_keep_their_order() {
 
 #[test]
 fn a_partly_written_unit_is_incomplete_until_it_is_filled() {
-    let mut b = WriteBuffer::new(2, 8);
+    let mut b = FlashWriteBuffer::new(2, 8);
     b.put(3, 0x03);
     assert_eq!(
         (b.holds(3, 0x01), b.holds(3, 0x06), b.holds(3, 0x80)),
