@@ -17,7 +17,7 @@ pub enum AnyDevice {
     Constant(ConstantDevice),
     /// Several devices behind a controller.
     Array(Box<Array<AnyDevice>>),
-    /// A drive with everything that DiskSim describes one with, on a bus of its own.
+    /// A drive with all of DiskSim's parameters, on a bus of its own.
     Drive(Box<SingleDrive>),
     /// Times from tables.
     Table(Box<TableDisk>),
@@ -25,7 +25,7 @@ pub enum AnyDevice {
     Flash(Box<FlashDrive>),
     /// A hard disk drive with a flash cache.
     Hybrid(Box<HybridDisk<AnyDevice>>),
-    /// A drive behind a controller with a cache.
+    /// One of these models, with its time scaled.
     Controlled(Box<ControlledDrive>),
     /// One of these in a time of its own.
     Scaled(Box<Scaled<AnyDevice>>),

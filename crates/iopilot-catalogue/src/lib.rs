@@ -1,8 +1,10 @@
 //! Descriptions of drives, and what is built from them.
 //!
-//! A [`DiskSpec`] is a drive in TOML: a data sheet, or everything that was measured. [`Catalogue`] has those that come
-//! with iopilot. [`DiskSpec::build`] makes an [`AnyDevice`] of one. [`probe_disk`] and [`Training`] describe a disk from
-//! its service times alone.
+//! A [`DiskSpec`] is a drive in TOML: a data sheet, or everything that was measured. [`Catalogue`] holds the
+//! descriptions that come with iopilot. [`DiskSpec::build`] makes an [`AnyDevice`] from a description. [`probe_disk`]
+//! and [`Training`] describe a disk from its service times alone.
+//!
+//! Comments cite two sources by section: *GF* is González-Férez' thesis of 2012, *Ganger* is Ganger's thesis of 1995.
 
 mod any;
 mod catalogue;

@@ -148,8 +148,8 @@ impl ControllerSpec {
         if let Some(rate) = self.bus_mb_s.filter(|rate| !(0.001..=1e6).contains(rate)) {
             return wrong("bus_mb_s", &rate, "0.001 to 1000000");
         }
-        let policy =
-            IoQueuePolicy::parse(&self.policy).map_err(|e| InputError { field: "controller.policy".to_owned(), ..e })?;
+        let policy = IoQueuePolicy::parse(&self.policy)
+            .map_err(|e| InputError { field: "controller.policy".to_owned(), ..e })?;
         let lines = self.cache_kib / self.line_kib;
         if self.cache_kib > 0 && !(2..=MOST_LINES).contains(&lines) {
             return wrong("cache_kib", &self.cache_kib, &format!("0, or 2 to {MOST_LINES} lines of line_kib"));

@@ -1,7 +1,7 @@
 //! `[drive.queue]`: the order in which a drive serves its commands.
 
 use iopilot_block::{InputError, Nanos};
-use iopilot_sched::{CylinderMapping, IoQueueConfig, OverlapScheme, IoQueuePolicy, StreamScheme, TimeoutScheme};
+use iopilot_sched::{CylinderMapping, IoQueueConfig, IoQueuePolicy, OverlapScheme, StreamScheme, TimeoutScheme};
 use serde::{Deserialize, Serialize};
 
 /// `[drive.queue]`. Schemes are given by DiskSim's numbers, policies by number or name.
