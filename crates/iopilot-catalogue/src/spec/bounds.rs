@@ -1,8 +1,8 @@
-//! Whether one value lies in its range.
+//! Checks that values lie in their ranges.
 
 use iopilot_block::InputError;
 
-/// Sound, or which value is not and what was expected.
+/// Ok, or the value that is wrong and what was expected.
 pub(super) type SpecCheck = Result<(), InputError>;
 
 /// Checks that a value lies from `low` to `high`; `what` names its unit.

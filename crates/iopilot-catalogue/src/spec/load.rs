@@ -8,9 +8,8 @@ use iopilot_block::{InputError, parse_toml};
 use toml::de::{DeTable, DeValue};
 
 impl DiskSpec {
-    /// Reads a description; `source_name` is what errors call it. The zones, the inner rate and the full stroke are
-    /// filled in by rule where they are left out. The values are checked against each other, so that
-    /// [`DiskSpec::build`] of the result succeeds.
+    /// Reads a description; errors call it `source_name`. Zones, inner rate and full stroke are filled in by rule if
+    /// left out. The values are checked against each other, so that [`DiskSpec::build`] of the result succeeds.
     ///
     /// # Errors
     /// [`DeviceError::Spec`]: not TOML, an unknown, missing or ill-typed key, or values that contradict each other.
@@ -85,7 +84,7 @@ impl DiskSpec {
         toml::to_string(&file).expect("the sections hold only what TOML can say")
     }
 
-    /// The keys of all parameters given (dotted; of zones and tables the list counts as one), without the provenance.
+    /// The dotted keys of all given parameters, without the provenance. A list of zones or rows counts as one.
     pub fn parameters(&self) -> Vec<String> {
         let text = self.to_toml();
         let mut keys = Vec::new();
@@ -100,7 +99,7 @@ impl DiskSpec {
         keys
     }
 
-    /// The parameters whose value nobody vouches for in `[provenance]`.
+    /// The parameters without a source in `[provenance]`.
     pub fn without_provenance(&self) -> Vec<String> {
         let mut keys = self.parameters();
         keys.retain(|key| !self.provenance.contains_key(key));
@@ -178,7 +177,7 @@ fn line_at(text: &str, at: usize) -> u64 {
     text.bytes().take(at).filter(|&b| b == b'\n').count() as u64 + 1
 }
 
-/// The line of a dotted key; of the deepest part of it that is there. `zone[2]` is the third of a list.
+/// The line of a dotted key, or of its longest known prefix. `zone[2]` is the third element of a list.
 fn line_of_key(text: &str, key: &str) -> Option<u64> {
     let root = DeTable::parse(text).ok()?;
     let mut table = root.get_ref();
