@@ -1,5 +1,5 @@
-//! The table-based disk (GF 3.2.1, 4.3.1): a request's time is looked up by its direction, its size and its distance from
-//! the request before. The tables are filled with times measured on a device, and can go on learning from it.
+//! The table-based disk (GF 3.2.1, 4.3.1). The time of a request is looked up by its direction, its size and its
+//! distance from the previous request. The tables hold times measured on a device, and can continue to learn from it.
 //!
 //! [`TimeTables`] holds the times and [`TableDisk`] is the device that uses them. With three tables, [`SimulatedCache`]
 //! predicts which reads hit. [`Training`] fills the tables; [`probe_cache`] measures the cache.

@@ -69,10 +69,10 @@ pub struct G1ZoneSpec {
     /// Spares at each position of the sparing scheme: sectors, or tracks.
     #[serde(default)]
     pub spares: u32,
-    /// Slipped sectors, rising.
+    /// Slipped positions, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<u64>,
-    /// Defective sectors, each with its replacement.
+    /// Defective positions, each with its replacement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defects: Vec<(u64, u64)>,
 }
