@@ -1,7 +1,9 @@
-//! From times that were measured on a drive to its description.
+//! From times measured on a drive to its description.
 //!
-//! [`replay`] and [`compare`] validate: they send measured requests to a drive's model and say how well the two agree.
+//! [`replay`] and [`compare`] validate: they send measured requests to a drive's model and compare the times.
 //! [`calibrate`](calibrate()) fits the description to the first part of a measurement, and predicts the rest.
+//!
+//! Comments cite *Ganger* by section: Ganger's thesis of 1995.
 
 mod calibrate;
 mod validate;
