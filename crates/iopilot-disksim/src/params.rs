@@ -1,6 +1,6 @@
-//! Typed parameters: a struct a module, with every parameter of DiskSim 4.0 as a field.
+//! Typed parameters: one struct per module, with every parameter of DiskSim 4.0 as a field.
 //!
-//! [`Module::read`] turns a [`Block`](crate::Block) into one, [`System::read`] a whole [`Spec`](crate::Spec).
+//! [`Module::read`] converts a [`Block`](crate::Block), [`System::read`] a whole [`Spec`](crate::Spec).
 
 mod bus;
 mod cache;

@@ -1,6 +1,6 @@
 //! The parameter language: from text to a [`Spec`].
 //!
-//! Files are read as one stream of tokens, since `source` may stand anywhere; the parser sees no files.
+//! All files are read as one stream of tokens, since `source` may occur anywhere. The parser does not know about files.
 
 mod block;
 mod files;

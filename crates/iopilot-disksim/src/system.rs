@@ -1,8 +1,8 @@
-//! Whole systems: driver, organisations, synthetic load and traces over a storage subsystem.
+//! Whole systems: driver, organisations, and synthetic load or traces, over a storage subsystem.
 //!
-//! [`run_system`] is what `iopilot disksim run` does: DiskSim's device driver with its queues, logical organisations and
-//! synthetic processes, drawing the same random numbers in the same order, over the buses, controllers and drives of
-//! `iopilot-device`.
+//! [`run_system`] implements `iopilot disksim run`. It has DiskSim's device driver with its queues, logical
+//! organisations and synthetic processes, and draws the same random numbers in the same order. The buses, controllers
+//! and drives are those of `iopilot-scsi`.
 
 mod build;
 mod distribution;

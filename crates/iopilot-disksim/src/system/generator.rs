@@ -9,13 +9,13 @@ use iopilot_block::{Criticality, Op};
 pub struct GeneratorConfig {
     /// Size of each device.
     pub capacity: u64,
-    /// What the requests go to, by index; one is drawn for every request that is not sequential or local.
+    /// The targets of the requests, by index. One is drawn for every request that is neither sequential nor local.
     pub devices: Vec<u32>,
     /// Addresses and sizes are multiples of this many blocks.
     pub blocking_factor: u32,
-    /// Probability that a request continues the one before.
+    /// Probability that a request continues the previous one.
     pub sequential: f64,
-    /// Probability that a request lies near the one before.
+    /// Probability that a request lies near the previous one.
     pub local: f64,
     /// Probability of a read.
     pub read: f64,
@@ -31,7 +31,7 @@ pub struct GeneratorConfig {
     pub sequential_interarrival: RandomDistribution,
     /// Time before a local request.
     pub local_interarrival: RandomDistribution,
-    /// Distance of a local request's start from that of the one before.
+    /// Distance from the start of the previous request to that of a local one.
     pub local_distance: RandomDistribution,
     /// Sizes.
     pub size: RandomDistribution,
@@ -54,7 +54,7 @@ pub struct Drawn {
     pub criticality: Criticality,
 }
 
-/// One generator with its last request. Numbers are drawn in DiskSim's order.
+/// A generator with its last request. It draws numbers in DiskSim's order.
 #[derive(Clone, Debug)]
 pub struct SyntheticGenerator {
     config: GeneratorConfig,
@@ -66,11 +66,11 @@ pub struct SyntheticGenerator {
     op: Op,
 }
 
-/// Draws before a generator is taken for one that can never satisfy its own limits.
+/// The most draws before a generator counts as unsatisfiable.
 const PATIENCE: u32 = 1_000_000;
 
 impl SyntheticGenerator {
-    /// A generator that has not drawn yet. `config.devices` is not empty and `config.blocking_factor` not zero.
+    /// A generator before its first draw. `config.devices` must not be empty, nor `config.blocking_factor` zero.
     pub fn new(config: GeneratorConfig) -> Self {
         let units = (config.capacity / u64::from(config.blocking_factor)) as i64;
         Self { config, units, device: 0, start: 0, size: 0, op: Op::Read }
@@ -81,13 +81,13 @@ impl SyntheticGenerator {
         &self.config
     }
 
-    /// The first request; `None` where no request fits the device.
+    /// The first request; `None` if no request fits the device.
     pub fn first(&mut self, random: &mut Rand48) -> Option<Drawn> {
         let think = self.general(random)?;
         Some(self.drawn(think, random))
     }
 
-    /// The request after the last; `None` where no request fits the device.
+    /// The next request; `None` if no request fits the device.
     pub fn next(&mut self, random: &mut Rand48) -> Option<Drawn> {
         let (sequential, local) = (self.config.sequential, self.config.local);
         let kind = random.uniform();
@@ -131,10 +131,10 @@ impl SyntheticGenerator {
         None
     }
 
-    /// In blocking units, rounded up; the division truncates, so that small negative sizes come out as zero.
+    /// In blocking units, rounded up. The division truncates, so small negative sizes become zero.
     fn draw_size(&self, random: &mut Rand48) -> i64 {
         let unit = i64::from(self.config.blocking_factor);
-        // Beyond the capacity no size is legal: the bound keeps the sums in range.
+        // No size beyond the capacity is valid; the bound keeps the sums in range.
         let size = (self.config.size.draw(random) as i64).clamp(-self.units - unit, (self.units + 1) * unit);
         (size + unit - 1) / unit
     }
@@ -164,7 +164,7 @@ impl SyntheticGenerator {
     }
 }
 
-/// A time of at least zero.
+/// A non-negative time.
 pub(crate) fn time(distribution: &RandomDistribution, random: &mut Rand48) -> Option<f64> {
     (0..PATIENCE).map(|_| distribution.draw(random)).find(|&t| t >= 0.0)
 }

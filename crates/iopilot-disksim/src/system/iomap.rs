@@ -1,13 +1,13 @@
-//! [`IoMap`]: which simulated device a traced one is (DiskSim's `iosim`).
+//! [`IoMap`]: maps traced devices to simulated ones (DiskSim's `iosim`).
 
 use std::collections::HashMap;
 
-/// What becomes of one traced device's addresses.
+/// The mapping of one traced device's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoMapping {
     /// The simulated device or organisation.
     pub device: u32,
-    /// Bytes of the trace's unit of address: a multiple or a divisor of 512.
+    /// The trace's unit of addresses, bytes: a multiple or a divisor of 512.
     pub unit: u64,
     /// Multiplies lengths.
     pub size_scale: u64,
@@ -22,7 +22,7 @@ pub struct IoMap {
 }
 
 impl IoMap {
-    /// Of two mappings for one device the first counts, as in DiskSim.
+    /// Of two mappings for one device, the first is used, as in DiskSim.
     pub fn new(mappings: impl IntoIterator<Item = (u64, IoMapping)>) -> Self {
         let mut map = Self::default();
         for (device, mapping) in mappings {
@@ -31,10 +31,10 @@ impl IoMap {
         map
     }
 
-    /// Where a traced request goes: device, block and count. A device without a mapping keeps its number.
+    /// Maps a traced request to device, block and count. A device without a mapping keeps its number.
     ///
     /// # Errors
-    /// Where the address is not a whole number of blocks, or the numbers are too large: what was expected.
+    /// If the address is not a whole number of blocks, or a number is too large: returns what was expected.
     pub fn map(&self, device: u64, lba: u64, sectors: u64) -> Result<(u32, u64, u32), String> {
         let Some(mapping) = self.mappings.get(&device) else {
             let device = u32::try_from(device).map_err(|_| "a device number below 2^32".to_owned())?;

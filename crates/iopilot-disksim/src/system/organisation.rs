@@ -1,7 +1,8 @@
-//! [`LogicalOrganisation`]: a logical organisation of devices (DiskSim's `logorg`), which turns a request into accesses to
+//! [`LogicalOrganisation`]: a logical organisation of devices (DiskSim's `logorg`), which maps a request to accesses to
 //! devices.
 //!
-//! These are DiskSim's own rules, down to what a parity update reads; `iopilot_device`'s arrays are the general ones.
+//! It follows DiskSim's own rules, including the reads of a parity update. The arrays of `iopilot_device` are the
+//! general ones.
 
 mod copies;
 mod parity;
@@ -17,91 +18,91 @@ use iopilot_block::Op;
 /// Whether requests name a device of the organisation or the organisation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
-    /// `Parts`: one of its devices.
+    /// `Parts`: a device of the organisation.
     Parts,
-    /// `Array`: the organisation, by its place in the order of definition.
+    /// `Array`: the organisation, by its position in the order of definition.
     Array,
 }
 
-/// How blocks are laid over the devices.
+/// How blocks are distributed over the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSpread {
-    /// As they are addressed.
+    /// At the requested address.
     AsIs,
-    /// In units of so many blocks, one device after the other.
+    /// In units of this many blocks, one device after the other.
     Striped(u64),
-    /// Any device, drawn for each request: blocks mean nothing (devices of constant time only).
+    /// On a device drawn for each request. The address is ignored (devices of constant time only).
     Random,
-    /// The devices in turn, one for each request: blocks mean nothing (devices of constant time only).
+    /// On each device in turn, one for each request. The address is ignored (devices of constant time only).
     Ideal,
 }
 
 /// Which copy a read goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogicalCopyChoice {
-    /// The first.
+    /// The first copy.
     Primary,
-    /// Any.
+    /// A random copy.
     Random,
-    /// Each in turn.
+    /// Each copy in turn.
     RoundRobin,
-    /// The one whose queue was last at the nearest block; ties by chance.
+    /// The copy whose queue was last at the nearest block; ties are broken at random.
     Nearest,
-    /// The one with the shortest queue; ties by chance.
+    /// The copy with the shortest queue; ties are broken at random.
     ShortestQueue,
-    /// The one with the shortest queue; ties by the nearest block.
+    /// The copy with the shortest queue; ties are broken by the nearest block.
     ShortestQueueThenNearest,
 }
 
-/// What is stored beside the data.
+/// The redundancy stored besides the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LogicalRedundancy {
     /// Nothing.
     None,
     /// Copies: copy j of data device d is device d + j n, with n data devices.
     Shadowed {
-        /// How many; divides the number of devices.
+        /// The number of copies; it divides the number of devices.
         copies: usize,
-        /// Which one is read.
+        /// Which copy is read.
         choice: LogicalCopyChoice,
     },
     /// Parity of each row of units.
     Parity {
-        /// Where it lies.
+        /// The position of the parity.
         rotation: ParityRotation,
-        /// Rows over which it stays on the same device.
+        /// Rows for which it stays on the same device.
         rows: u64,
-        /// A write of fewer units than this share of all devices updates parity by reading the old data and parity;
-        /// of more, by reading the rest of the row.
+        /// A write of fewer units than this share of all devices updates parity by reading the old data and parity. A
+        /// larger one reads the rest of the row.
         read_modify_write: f64,
-        /// Every write waits for all reads of its request, and not only for those it needs.
+        /// Whether every write waits for all reads of its request, not only for those it needs.
         synchronous: bool,
     },
 }
 
-/// The parameters of an [`LogicalOrganisation`].
+/// The parameters of a [`LogicalOrganisation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrganisationConfig {
     /// Its name.
     pub name: String,
-    /// What requests name.
+    /// The address that requests give.
     pub addressing: Addressing,
-    /// Where blocks lie.
+    /// The placement of blocks.
     pub spread: BlockSpread,
-    /// What is stored beside them.
+    /// The redundancy.
     pub redundancy: LogicalRedundancy,
-    /// The devices, as the driver numbers them.
+    /// The devices, by the driver's numbers.
     pub devices: Vec<u32>,
     /// Blocks of each device.
     pub blocks: u64,
 }
 
-/// What the copy choices ask of the driver's queues.
+/// The driver's queues, as the copy choices see them.
 pub trait DriverQueues {
-    /// Requests waiting for or under way in `device`.
+    /// Requests waiting for `device` or in service there.
     fn queued(&self, device: u32) -> usize;
 
-    /// From where the queue of `device` was last to `lba`, in blocks.
+    /// The distance from the last position of the queue of `device` to `lba`, in blocks.
     fn distance(&self, device: u32, lba: u64) -> u64;
 }
 
@@ -109,7 +110,7 @@ pub trait DriverQueues {
 #[derive(Clone, Debug)]
 pub struct LogicalOrganisation {
     config: OrganisationConfig,
-    /// Devices that hold data addresses: all but copies and a parity device's.
+    /// Devices that hold data addresses: all except copies and a parity device.
     data: u64,
     turn: usize,
     extents: Vec<striped::DeviceExtent>,
@@ -117,7 +118,7 @@ pub struct LogicalOrganisation {
 }
 
 impl LogicalOrganisation {
-    /// An organisation whose configuration was checked.
+    /// An organisation with a checked configuration.
     pub fn new(config: OrganisationConfig) -> Self {
         let n = config.devices.len() as u64;
         let data = match config.redundancy {
@@ -138,15 +139,15 @@ impl LogicalOrganisation {
         match self.config.redundancy {
             LogicalRedundancy::Parity { rotation, .. } if rotation != ParityRotation::LastDevice => {
                 let n = self.config.devices.len() as f64;
-                // As DiskSim rounds it: per device, then times the devices.
+                // DiskSim rounds per device, and then multiplies by the number of devices.
                 (self.config.blocks as f64 * (n - 1.0) / n) as u64 * self.config.devices.len() as u64
             }
             _ => self.config.blocks * self.data,
         }
     }
 
-    /// Where in the organisation a request to `device` at `lba` begins, where it lies in it; `index` is the
-    /// organisation's own place among all.
+    /// The start of a request to `device` at `lba`, if it lies in this organisation. `index` is the organisation's own
+    /// position among all.
     pub fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<LogicalPlace> {
         match self.config.addressing {
             Addressing::Array => {
@@ -205,14 +206,14 @@ impl LogicalOrganisation {
                 }
                 BlockSpread::Random => {
                     let device = random.below(self.data as usize) as u64;
-                    // Blocks mean nothing here, but they have to be on the device.
+                    // The address is ignored here, but it must lie on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
                     self.extents.push(striped::DeviceExtent { device, lba, sectors: u64::from(sectors) });
                 }
                 BlockSpread::Ideal => {
                     let device = self.turn as u64;
                     self.turn = (self.turn + 1) % self.data as usize;
-                    // Blocks mean nothing here, but they have to be on the device.
+                    // The address is ignored here, but it must lie on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
                     self.extents.push(striped::DeviceExtent { device, lba, sectors: u64::from(sectors) });
                 }
@@ -231,10 +232,10 @@ impl LogicalOrganisation {
     }
 }
 
-/// Where a request begins in an organisation.
+/// The start of a request in an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogicalPlace {
-    /// Which of its devices, where requests name devices.
+    /// The device of the organisation, if requests address devices.
     pub part: usize,
     /// Block on the device or in the array.
     pub lba: u64,

@@ -1,7 +1,7 @@
-//! [`Rand48`]: the 48-bit linear congruential generator of the C library, for streams equal to DiskSim's.
+//! [`Rand48`]: the 48-bit linear congruential generator of the C library, for the same streams as DiskSim's.
 
-/// `x' = (0x5DEECE66D x + 0xB) mod 2^48`, as `drand48(3)` has it. One instance serves a whole run: who draws when is a
-/// part of the stream.
+/// `x' = (0x5DEECE66D x + 0xB) mod 2^48`, as in `drand48(3)`. One instance serves a whole run, because the order of
+/// draws determines the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rand48 {
     state: u64,
