@@ -12,6 +12,5 @@ pub use calibrate::{
     Calibration, PhaseFit, PhaseTracker, Predicted, Timed, calibrate, predict, replay_at_measured_times, timeline,
 };
 pub use validate::{
-    Errors, PartValidation, ReplayClock, Replayed, Validation, compare, demerit, demerit_of_quantiles, replay,
-    think_by_phase,
+    Errors, PartValidation, ReplayClock, Replayed, Validation, compare, demerit, replay, think_by_phase,
 };

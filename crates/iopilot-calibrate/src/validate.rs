@@ -9,7 +9,7 @@ mod phase;
 mod replay;
 mod result;
 
-pub use demerit::{demerit, demerit_of_quantiles};
+pub use demerit::demerit;
 pub use phase::think_by_phase;
 pub use replay::{ReplayClock, Replayed, replay};
 pub use result::{Errors, PartValidation, Validation, compare};

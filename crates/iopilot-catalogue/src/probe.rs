@@ -27,7 +27,8 @@ mod zones;
 pub use error::ProbeError;
 pub use measurement::Measurement;
 
-use crate::{CacheProbe, ProbedCache, ProbedQueue, probe_cache, probe_queue};
+use crate::table::{CacheProbe, probe_cache, probe_queue};
+use crate::{ProbedCache, ProbedQueue};
 use access::overhead;
 use iopilot_block::Nanos;
 use iopilot_device::{Geometry, TimedDevice, TrackLayout, Zone};
@@ -39,7 +40,7 @@ use watch::{BLOCK, ProbedDevice};
 pub struct Probe {
     /// A read that takes no longer than this is a cache hit.
     pub limit: Nanos,
-    /// How often each cache size is tested ([`CacheProbe::tests`]).
+    /// Tests of each cache size, each at another place.
     pub tests: u32,
     /// Seed of the places that are read.
     pub seed: u64,
@@ -58,9 +59,9 @@ impl Default for Probe {
 pub struct Probed {
     /// Size in sectors.
     pub capacity: u64,
-    /// The cache, as [`probe_cache`] finds it.
+    /// The cache (GF 4.3.6).
     pub cache: ProbedCache,
-    /// The queue, as [`probe_queue`] finds it.
+    /// The queue.
     pub queue: ProbedQueue,
     /// The time of a revolution.
     pub period: Measurement,

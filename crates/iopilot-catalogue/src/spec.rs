@@ -17,7 +17,7 @@ mod sections;
 mod ssd;
 mod table;
 
-pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
+pub use array::ArraySpec;
 pub use controller::{BusSharing, ControllerSpec, WritePolicySpec};
 pub use disk::{DeviceSpec, DiskSpec};
 pub use drive::{

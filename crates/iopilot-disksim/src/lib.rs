@@ -13,4 +13,4 @@ mod parse;
 pub mod system;
 
 pub use build::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};
-pub use parse::{Block, ComponentInstance, FileLine, MODULES, Param, ParameterFiles, Spec, TopologyNode, Value};
+pub use parse::{Block, ComponentInstance, FileLine, Param, ParameterFiles, Spec, TopologyNode, Value};

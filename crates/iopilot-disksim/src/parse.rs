@@ -14,7 +14,8 @@ mod spec;
 
 pub use block::{Block, Param, TopologyNode, Value};
 pub use files::{FileLine, ParameterFiles};
-pub use modules::MODULES;
+#[cfg(test)]
+pub(crate) use modules::MODULES;
 pub(crate) use names::expected_name;
 pub use spec::{ComponentInstance, Spec};
 

@@ -25,15 +25,11 @@ mod trace;
 
 pub use build::SystemOptions;
 pub use error::RunError;
-pub use generator::{Drawn, GeneratorConfig, SyntheticGenerator};
-pub use iomap::{IoMap, IoMapping};
-pub use organisation::{
-    AccessPlan, Addressing, BlockSpread, DeviceAccess, DriverQueues, LogicalCopyChoice, LogicalOrganisation,
-    LogicalPlace, LogicalRedundancy, OrganisationConfig, ParityRotation,
-};
-pub use processors::{IssuedOperation, LoadConfig, LoadStep, Processors};
-pub use rand48::Rand48;
 pub use report::{BusUse, CacheUse, DeviceUse, OrganisationReport, Overall, SystemReport, TimeDistribution};
 pub use run::{Override, SystemRun, run_system};
-pub use simulation::{AccessTimes, RunEnding};
 pub use trace::{TraceFormat, TraceInput};
+
+use generator::{Drawn, GeneratorConfig, SyntheticGenerator};
+use processors::IssuedOperation;
+use rand48::Rand48;
+use simulation::RunEnding;

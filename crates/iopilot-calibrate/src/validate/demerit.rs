@@ -31,7 +31,7 @@ pub fn demerit(a: &[f64], b: &[f64]) -> f64 {
 
 /// The same distance between the curves drawn straight from each time to the next, as spreadsheets and statistics
 /// packages interpolate quantiles. The curves are compared at 10,000 fractions, the middles of equal parts.
-pub fn demerit_of_quantiles(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn demerit_of_quantiles(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
     }

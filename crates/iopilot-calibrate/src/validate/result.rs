@@ -35,7 +35,7 @@ pub struct PartValidation {
     pub mean_measured_ms: f64,
     /// The mean of the modelled service times.
     pub mean_model_ms: f64,
-    /// The distance between the two distributions; see [`demerit_of_quantiles`].
+    /// The distance between the two distributions, by interpolated quantiles.
     pub demerit_ms: f64,
     /// The same in percent of the measured mean.
     pub demerit_percent: f64,

@@ -98,13 +98,6 @@ impl DiskSpec {
         }
         keys
     }
-
-    /// The parameters without a source in `[provenance]`.
-    pub fn without_provenance(&self) -> Vec<String> {
-        let mut keys = self.parameters();
-        keys.retain(|key| !self.provenance.contains_key(key));
-        keys
-    }
 }
 
 fn collect_keys(path: &str, value: &DeValue<'_>, keys: &mut Vec<String>) {

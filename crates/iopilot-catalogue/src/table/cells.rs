@@ -80,7 +80,7 @@ impl TimeTable {
     }
 
     /// An empty table whose cells hold the mean of all their samples.
-    pub fn averaging(shape: TableShape) -> Self {
+    pub(super) fn averaging(shape: TableShape) -> Self {
         Self::new(shape, ALL)
     }
 
@@ -158,7 +158,7 @@ impl TimeTable {
     }
 
     /// The mean over all sizes, for a lookup without the size (GF 3.5.1). For an empty column see [`TimeTable::time`].
-    pub fn column_mean(&self, column: usize) -> Option<Nanos> {
+    pub(super) fn column_mean(&self, column: usize) -> Option<Nanos> {
         let at = self.filled.partition_point(|&c| (c as usize) < column);
         let above = self.filled.get(at).map(|&c| c as usize);
         let below = at.checked_sub(1).map(|i| self.filled[i] as usize);

@@ -21,16 +21,16 @@ const SOME: u64 = 9;
 
 /// How to probe a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheProbe {
+pub(crate) struct CacheProbe {
     /// A read that takes longer misses.
-    pub limit: Nanos,
+    pub(crate) limit: Nanos,
     /// Tests of each value, each at another place. A value holds if at most a fifth of its tests fail.
-    pub tests: u32,
+    pub(crate) tests: u32,
     /// The least pause after each read, so that the disk can read ahead. Pauses are up to twice as long, so that the angle
     /// of the platters varies.
-    pub pause: Nanos,
+    pub(crate) pause: Nanos,
     /// Seed of the random places.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// The result of a cache probe.
@@ -54,7 +54,7 @@ pub struct ProbedCache {
 ///
 /// # Errors
 /// Those of the device.
-pub fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result<ProbedCache, D::Error> {
+pub(crate) fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result<ProbedCache, D::Error> {
     let mut prober = Prober { device, probe, random: Pcg64Mcg::seed_from_u64(probe.seed) };
     let segments = largest(SEGMENTS, |n| prober.nearly_always(|p| p.segments_hold(n)))?;
     let sequential = largest(AHEAD, |blocks| prober.nearly_always(|p| p.sequential_reaches(blocks)))?;

@@ -35,7 +35,7 @@ pub struct ProbedQueue {
 ///
 /// # Errors
 /// Those of the device.
-pub fn probe_queue<D: TimedDevice>(device: &mut D, seed: u64) -> Result<ProbedQueue, D::Error> {
+pub(crate) fn probe_queue<D: TimedDevice>(device: &mut D, seed: u64) -> Result<ProbedQueue, D::Error> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut ended = Vec::new();
     let mut overtaken = Vec::new();

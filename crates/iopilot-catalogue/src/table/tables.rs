@@ -74,7 +74,7 @@ impl TimeTables {
     }
 
     /// Empty tables whose cells average all their samples: those that training fills.
-    pub fn averaging(form: TableForm, capacity: u64) -> Self {
+    pub(super) fn averaging(form: TableForm, capacity: u64) -> Self {
         let shape = TableShape::new(capacity);
         let hits = matches!(form, TableForm::Three(_)).then(|| TimeTable::averaging(shape));
         let (reads, writes) = (TimeTable::averaging(shape), TimeTable::averaging(shape));

@@ -107,7 +107,7 @@ impl Training {
 /// Those of the device.
 ///
 /// [`HitLimit::per_sector`]: crate::HitLimit::per_sector
-pub fn further_sector_time<D: TimedDevice>(device: &mut D, seed: u64) -> Result<Nanos, D::Error> {
+pub(super) fn further_sector_time<D: TimedDevice>(device: &mut D, seed: u64) -> Result<Nanos, D::Error> {
     let sizes = [BLOCK, LARGER];
     let Some(last) = device.capacity().checked_sub(sizes[1]) else { return Ok(Nanos::ZERO) };
     let mut random = Pcg64Mcg::seed_from_u64(seed);

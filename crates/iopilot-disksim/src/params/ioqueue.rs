@@ -5,7 +5,7 @@ use super::module::module;
 use iopilot_block::InputError;
 
 /// The names of the scheduling policies, from 1.
-pub const POLICIES: [&str; 28] = [
+const POLICIES: [&str; 28] = [
     "FCFS",
     "ELEVATOR_LBN",
     "CYCLE_LBN",
@@ -39,7 +39,7 @@ pub const POLICIES: [&str; 28] = [
 module! {
     /// A queue of requests.
     Ioqueue = "disksim_ioqueue" {
-        /// The policy of the base queue, 1 to 28; see [`POLICIES`].
+        /// The policy of the base queue, 1 to 28.
         scheduling_policy: u8 = "Scheduling policy", policy(1..=28);
         /// The scheduler's information about cylinders: 0 none, 1 zones, 2 also spares, 3 also slips, 4 exact, 5 from
         /// the trace, 6 the average cylinder.

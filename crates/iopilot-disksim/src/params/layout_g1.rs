@@ -85,7 +85,7 @@ impl ModuleCheck for LayoutG1 {
 
 impl LayoutG1 {
     /// The unit of the offset and the skews of `zone`.
-    pub fn units_of(&self, zone: &LayoutG1Zone) -> SkewUnits {
+    pub(crate) fn units_of(&self, zone: &LayoutG1Zone) -> SkewUnits {
         zone.skew_units.unwrap_or(self.skew_units)
     }
 }

@@ -298,7 +298,7 @@ fn nested_names(files: &ParameterFiles, value: &Value) -> Result<(), InputError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MODULES;
+    use crate::parse::MODULES;
 
     #[test]
     fn every_module_has_parameters() {

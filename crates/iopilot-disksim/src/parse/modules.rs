@@ -1,7 +1,7 @@
 //! The types of blocks.
 
 /// Every type a block can have, sorted.
-pub const MODULES: &[&str] = &[
+pub(crate) const MODULES: &[&str] = &[
     "disksim_bus",
     "disksim_bus_stats",
     "disksim_cachedev",

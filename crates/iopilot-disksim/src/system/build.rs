@@ -198,15 +198,7 @@ fn organisations(system: &System, built: &Built, capacities: &[u64]) -> Result<V
             AddressingMode::Parts => Addressing::Parts,
             AddressingMode::Array => Addressing::Array,
         };
-        let name = logorg.name.clone();
-        all.push(LogicalOrganisation::new(OrganisationConfig {
-            name,
-            addressing,
-            spread,
-            redundancy,
-            devices,
-            blocks,
-        }));
+        all.push(LogicalOrganisation::new(OrganisationConfig { addressing, spread, redundancy, devices, blocks }));
     }
     Ok(all)
 }

@@ -5,7 +5,7 @@ use crate::system::Rand48;
 
 impl RandomDistribution {
     /// The next value. It draws as many numbers from `random` as DiskSim does, in the same order.
-    pub fn draw(&self, random: &mut Rand48) -> f64 {
+    pub(crate) fn draw(&self, random: &mut Rand48) -> f64 {
         match *self {
             Self::Uniform { min, max } => (max - min) * random.uniform() + min,
             Self::Normal { mean, deviation } => mean + deviation * standard_normal(random),

@@ -6,57 +6,57 @@ use iopilot_block::{Criticality, Op};
 
 /// The parameters of one generator. Times in ms, addresses and sizes in blocks of 512 bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GeneratorConfig {
+pub(crate) struct GeneratorConfig {
     /// Size of each device.
-    pub capacity: u64,
+    pub(crate) capacity: u64,
     /// The targets of the requests, by index. One is drawn for every request that is neither sequential nor local.
-    pub devices: Vec<u32>,
+    pub(crate) devices: Vec<u32>,
     /// Addresses and sizes are multiples of this many blocks.
-    pub blocking_factor: u32,
+    pub(crate) blocking_factor: u32,
     /// Probability that a request continues the previous one.
-    pub sequential: f64,
+    pub(crate) sequential: f64,
     /// Probability that a request lies near the previous one.
-    pub local: f64,
+    pub(crate) local: f64,
     /// Probability of a read.
-    pub read: f64,
+    pub(crate) read: f64,
     /// Probability that the process waits for the request at once.
-    pub time_critical: f64,
+    pub(crate) time_critical: f64,
     /// Probability that the process waits for it after some more computation.
-    pub time_limited: f64,
+    pub(crate) time_limited: f64,
     /// That computation.
-    pub time_limit: RandomDistribution,
+    pub(crate) time_limit: RandomDistribution,
     /// Time before a request that is neither sequential nor local.
-    pub general_interarrival: RandomDistribution,
+    pub(crate) general_interarrival: RandomDistribution,
     /// Time before a sequential request.
-    pub sequential_interarrival: RandomDistribution,
+    pub(crate) sequential_interarrival: RandomDistribution,
     /// Time before a local request.
-    pub local_interarrival: RandomDistribution,
+    pub(crate) local_interarrival: RandomDistribution,
     /// Distance from the start of the previous request to that of a local one.
-    pub local_distance: RandomDistribution,
+    pub(crate) local_distance: RandomDistribution,
     /// Sizes.
-    pub size: RandomDistribution,
+    pub(crate) size: RandomDistribution,
 }
 
 /// A request as a generator draws it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Computation before it is issued, ms.
-    pub think: f64,
+    pub(crate) think: f64,
     /// Device or organisation, by index.
-    pub device: u32,
+    pub(crate) device: u32,
     /// First block.
-    pub lba: u64,
+    pub(crate) lba: u64,
     /// Blocks.
-    pub sectors: u32,
+    pub(crate) sectors: u32,
     /// Read or write.
-    pub op: Op,
+    pub(crate) op: Op,
     /// Whether and when the process waits for it.
-    pub criticality: Criticality,
+    pub(crate) criticality: Criticality,
 }
 
 /// A generator with its last request. It draws numbers in DiskSim's order.
 #[derive(Clone, Debug)]
-pub struct SyntheticGenerator {
+pub(crate) struct SyntheticGenerator {
     config: GeneratorConfig,
     /// Capacity in blocking units.
     units: i64,
@@ -71,24 +71,24 @@ const PATIENCE: u32 = 1_000_000;
 
 impl SyntheticGenerator {
     /// A generator before its first draw. `config.devices` must not be empty, nor `config.blocking_factor` zero.
-    pub fn new(config: GeneratorConfig) -> Self {
+    pub(crate) fn new(config: GeneratorConfig) -> Self {
         let units = (config.capacity / u64::from(config.blocking_factor)) as i64;
         Self { config, units, device: 0, start: 0, size: 0, op: Op::Read }
     }
 
     /// Its parameters.
-    pub fn config(&self) -> &GeneratorConfig {
+    pub(crate) fn config(&self) -> &GeneratorConfig {
         &self.config
     }
 
     /// The first request; `None` if no request fits the device.
-    pub fn first(&mut self, random: &mut Rand48) -> Option<Drawn> {
+    pub(crate) fn first(&mut self, random: &mut Rand48) -> Option<Drawn> {
         let think = self.general(random)?;
         Some(self.drawn(think, random))
     }
 
     /// The next request; `None` if no request fits the device.
-    pub fn next(&mut self, random: &mut Rand48) -> Option<Drawn> {
+    pub(crate) fn next(&mut self, random: &mut Rand48) -> Option<Drawn> {
         let (sequential, local) = (self.config.sequential, self.config.local);
         let kind = random.uniform();
         let think = if kind < sequential && self.start + 2 * self.size < self.units {

@@ -9,15 +9,15 @@ mod parity;
 mod plan;
 mod striped;
 
-pub use parity::ParityRotation;
-pub use plan::{AccessPlan, DeviceAccess};
+pub(crate) use parity::ParityRotation;
+pub(crate) use plan::{AccessPlan, DeviceAccess};
 
 use crate::system::Rand48;
 use iopilot_block::Op;
 
 /// Whether requests name a device of the organisation or the organisation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Addressing {
+pub(crate) enum Addressing {
     /// `Parts`: a device of the organisation.
     Parts,
     /// `Array`: the organisation, by its position in the order of definition.
@@ -26,7 +26,7 @@ pub enum Addressing {
 
 /// How blocks are distributed over the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockSpread {
+pub(crate) enum BlockSpread {
     /// At the requested address.
     AsIs,
     /// In units of this many blocks, one device after the other.
@@ -39,7 +39,7 @@ pub enum BlockSpread {
 
 /// Which copy a read goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogicalCopyChoice {
+pub(crate) enum LogicalCopyChoice {
     /// The first copy.
     Primary,
     /// A random copy.
@@ -56,7 +56,7 @@ pub enum LogicalCopyChoice {
 
 /// The redundancy stored besides the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LogicalRedundancy {
+pub(crate) enum LogicalRedundancy {
     /// Nothing.
     None,
     /// Copies: copy j of data device d is device d + j n, with n data devices.
@@ -82,23 +82,21 @@ pub enum LogicalRedundancy {
 
 /// The parameters of a [`LogicalOrganisation`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct OrganisationConfig {
-    /// Its name.
-    pub name: String,
+pub(crate) struct OrganisationConfig {
     /// The address that requests give.
-    pub addressing: Addressing,
+    pub(crate) addressing: Addressing,
     /// The placement of blocks.
-    pub spread: BlockSpread,
+    pub(crate) spread: BlockSpread,
     /// The redundancy.
-    pub redundancy: LogicalRedundancy,
+    pub(crate) redundancy: LogicalRedundancy,
     /// The devices, by the driver's numbers.
-    pub devices: Vec<u32>,
+    pub(crate) devices: Vec<u32>,
     /// Blocks of each device.
-    pub blocks: u64,
+    pub(crate) blocks: u64,
 }
 
 /// The driver's queues, as the copy choices see them.
-pub trait DriverQueues {
+pub(crate) trait DriverQueues {
     /// Requests waiting for `device` or in service there.
     fn queued(&self, device: u32) -> usize;
 
@@ -108,7 +106,7 @@ pub trait DriverQueues {
 
 /// A logical organisation of devices.
 #[derive(Clone, Debug)]
-pub struct LogicalOrganisation {
+pub(crate) struct LogicalOrganisation {
     config: OrganisationConfig,
     /// Devices that hold data addresses: all except copies and a parity device.
     data: u64,
@@ -119,7 +117,7 @@ pub struct LogicalOrganisation {
 
 impl LogicalOrganisation {
     /// An organisation with a checked configuration.
-    pub fn new(config: OrganisationConfig) -> Self {
+    pub(crate) fn new(config: OrganisationConfig) -> Self {
         let n = config.devices.len() as u64;
         let data = match config.redundancy {
             LogicalRedundancy::None => n,
@@ -129,13 +127,8 @@ impl LogicalOrganisation {
         Self { config, data, turn: 0, extents: Vec::new(), rows: parity::Rows::default() }
     }
 
-    /// Its parameters.
-    pub fn config(&self) -> &OrganisationConfig {
-        &self.config
-    }
-
     /// Data blocks that requests may address, over all devices.
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         match self.config.redundancy {
             LogicalRedundancy::Parity { rotation, .. } if rotation != ParityRotation::LastDevice => {
                 let n = self.config.devices.len() as f64;
@@ -148,7 +141,7 @@ impl LogicalOrganisation {
 
     /// The start of a request to `device` at `lba`, if it lies in this organisation. `index` is the organisation's own
     /// position among all.
-    pub fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<LogicalPlace> {
+    pub(crate) fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<LogicalPlace> {
         match self.config.addressing {
             Addressing::Array => {
                 let inside = device == index && lba + u64::from(sectors) <= self.capacity();
@@ -162,7 +155,7 @@ impl LogicalOrganisation {
     }
 
     /// Plans the accesses for `sectors` blocks at `place`.
-    pub fn plan(
+    pub(crate) fn plan(
         &mut self,
         place: LogicalPlace,
         sectors: u32,
@@ -234,11 +227,11 @@ impl LogicalOrganisation {
 
 /// The start of a request in an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogicalPlace {
+pub(crate) struct LogicalPlace {
     /// The device of the organisation, if requests address devices.
-    pub part: usize,
+    pub(crate) part: usize,
     /// Block on the device or in the array.
-    pub lba: u64,
+    pub(crate) lba: u64,
 }
 
 #[cfg(test)]

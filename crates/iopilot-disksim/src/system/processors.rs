@@ -14,34 +14,32 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Parameters common to all generators (`disksim_synthio` and `disksim_pf`).
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoadConfig {
+pub(crate) struct LoadConfig {
     /// The run ends when the generators have been asked for this many requests after their first ones.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// No request is generated at or after this time.
-    pub end: Nanos,
+    pub(crate) end: Nanos,
     /// Computation from the system call to the request, and from the request to the return, ms. If set, each
     /// time-critical request includes them.
-    pub system_call: Option<(f64, f64)>,
+    pub(crate) system_call: Option<(f64, f64)>,
     /// Number of processors, at least 1.
-    pub processors: usize,
+    pub(crate) processors: usize,
     /// Scales all computation.
-    pub time_scale: f64,
+    pub(crate) time_scale: f64,
 }
 
 /// A request issued now by a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IssuedOperation {
+pub(crate) struct IssuedOperation {
     /// The number by which [`Processors::completed`] reports its completion.
-    pub operation: u64,
-    /// Its generator, counted from 0.
-    pub generator: usize,
+    pub(crate) operation: u64,
     /// The request.
-    pub request: Drawn,
+    pub(crate) request: Drawn,
 }
 
 /// The result of [`Processors::advance`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LoadStep {
+pub(crate) enum LoadStep {
     /// A request is issued.
     Issue(IssuedOperation),
     /// A process now waits for this operation.
@@ -75,7 +73,7 @@ struct Process {
 
 /// Processors, processes and their waits.
 #[derive(Clone, Debug)]
-pub struct Processors {
+pub(crate) struct Processors {
     config: LoadConfig,
     random: Rand48,
     processes: Vec<Process>,
@@ -99,7 +97,7 @@ const IDLE: Nanos = Nanos::from_secs(50);
 impl Processors {
     /// Processes for `generators`, with their first requests drawn, beginning with the last generator. The error is the
     /// number of a generator that cannot draw a request.
-    pub fn new(config: LoadConfig, generators: Vec<SyntheticGenerator>, random: Rand48) -> Result<Self, usize> {
+    pub(crate) fn new(config: LoadConfig, generators: Vec<SyntheticGenerator>, random: Rand48) -> Result<Self, usize> {
         let processes = generators
             .into_iter()
             .map(|generator| Process { generator, script: VecDeque::new(), limits: WaitDeltas::default() })
@@ -128,12 +126,12 @@ impl Processors {
     }
 
     /// The random number generator, which the whole run shares.
-    pub fn random(&mut self) -> &mut Rand48 {
+    pub(crate) fn random(&mut self) -> &mut Rand48 {
         &mut self.random
     }
 
     /// The time of the next action of a process, or when the load ends because all processors are idle.
-    pub fn next_event(&self) -> Option<Nanos> {
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
         let idle = self.idle_since.map(|t| t.saturating_add(IDLE));
         let work = self.agenda.next_time();
         match (work, idle) {
@@ -143,7 +141,7 @@ impl Processors {
     }
 
     /// Performs the action that is due at `now`, the time of [`Processors::next_event`].
-    pub fn advance(&mut self, now: Nanos) -> LoadStep {
+    pub(crate) fn advance(&mut self, now: Nanos) -> LoadStep {
         let Some(Scheduled { event: processor, .. }) = self.agenda.pop_due(now) else { return LoadStep::Idle };
         let Some(process) = self.running[processor] else { return LoadStep::Nothing };
         let action = self.processes[process].script.pop_front();
@@ -179,7 +177,7 @@ impl Processors {
     }
 
     /// Reports that `operation` has completed.
-    pub fn completed(&mut self, operation: u64, now: Nanos) {
+    pub(crate) fn completed(&mut self, operation: u64, now: Nanos) {
         if !self.outstanding.remove(&operation) {
             return;
         }
@@ -200,7 +198,7 @@ impl Processors {
         let generators = self.processes.len() as u64;
         let p = &mut self.processes[process];
         let operation = self.asked * generators + process as u64;
-        let issue = Action::Issue(IssuedOperation { operation, generator: process, request });
+        let issue = Action::Issue(IssuedOperation { operation, request });
         match (request.criticality, self.config.system_call) {
             (Criticality::TimeCritical, Some((call, back))) => {
                 push(&mut p.script, &mut p.limits, call, None);

@@ -20,7 +20,7 @@ use std::io::{BufWriter, Write};
 
 /// The source of the driver's access times (`Constant access time`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AccessTimes {
+pub(crate) enum AccessTimes {
     /// From the subsystem below.
     Simulated,
     /// Constant.
@@ -35,7 +35,7 @@ pub enum AccessTimes {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunEnding {
+pub(crate) enum RunEnding {
     /// The synthetic load has generated all its requests, or its time is over.
     Load,
     /// The trace has ended.

@@ -57,7 +57,7 @@ impl Default for DriveQueueSpec {
 
 impl DriveQueueSpec {
     /// Whether all values are the defaults: commands are served in order of arrival.
-    pub fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 

@@ -6,7 +6,7 @@ use iopilot_block::Op;
 
 /// The position of the parity of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParityRotation {
+pub(crate) enum ParityRotation {
     /// Always on the last device (RAID 4).
     LastDevice,
     /// Moving left; data start behind the parity (DiskSim's type 1).

@@ -4,15 +4,15 @@ use iopilot_block::Op;
 
 /// An access to one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceAccess {
+pub(crate) struct DeviceAccess {
     /// The device.
-    pub device: u32,
+    pub(crate) device: u32,
     /// First block.
-    pub lba: u64,
+    pub(crate) lba: u64,
     /// Blocks.
-    pub sectors: u32,
+    pub(crate) sectors: u32,
     /// Read or write.
-    pub op: Op,
+    pub(crate) op: Op,
     /// The rows of parity that it reads for or whose parity it writes, one bit each.
     pub(crate) rows: u8,
 }
@@ -27,7 +27,7 @@ pub(crate) struct WaitingWrite {
 
 /// The accesses of one request. Its vectors are reused from request to request.
 #[derive(Clone, Debug, Default)]
-pub struct AccessPlan {
+pub(crate) struct AccessPlan {
     /// Accesses that may start at once.
     pub(crate) now: Vec<DeviceAccess>,
     pub(crate) later: Vec<WaitingWrite>,
@@ -42,22 +42,18 @@ impl AccessPlan {
     }
 
     /// The number of accesses.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.now.len() + self.later.len()
     }
 
-    /// Whether there are no accesses.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The accesses that may start at once.
-    pub fn ready(&self) -> &[DeviceAccess] {
+    pub(crate) fn ready(&self) -> &[DeviceAccess] {
         &self.now
     }
 
     /// The accesses that wait for others.
-    pub fn waiting(&self) -> impl Iterator<Item = &DeviceAccess> {
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &DeviceAccess> {
         self.later.iter().map(|later| &later.access)
     }
 
@@ -79,7 +75,7 @@ impl AccessPlan {
     }
 
     /// Completes `done`: calls `begin` for each access that waited for nothing else.
-    pub fn completed(&mut self, done: &DeviceAccess, mut begin: impl FnMut(DeviceAccess)) {
+    pub(crate) fn completed(&mut self, done: &DeviceAccess, mut begin: impl FnMut(DeviceAccess)) {
         if done.op != Op::Read {
             return;
         }

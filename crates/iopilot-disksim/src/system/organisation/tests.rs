@@ -14,7 +14,6 @@ impl DriverQueues for Idle {
 
 fn config(devices: u32, unit: u64, redundancy: LogicalRedundancy) -> OrganisationConfig {
     OrganisationConfig {
-        name: "org0".into(),
         addressing: Addressing::Array,
         spread: BlockSpread::Striped(unit),
         redundancy,
@@ -152,7 +151,7 @@ proptest! {
         prop_assume!(lba + u64::from(sectors) <= o.capacity());
         let op = if read { Op::Read } else { Op::Write };
         let mut p = plan(&mut o, lba, sectors, op);
-        prop_assert!(!p.is_empty());
+        prop_assert!(p.len() > 0);
         let mut done = 0;
         let mut todo = p.ready().to_vec();
         let total = p.len();
