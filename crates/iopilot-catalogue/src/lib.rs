@@ -23,8 +23,8 @@ pub use spec::{
     G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec, HybridSpec,
     HybridWriteSpec, InterfaceSpec, LayoutSpec, MarkCounts, MeasuredClock, MechanicalSpec, MechanicsSpec,
     OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec,
-    SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide,
-    ThreePointSpec, WritePolicySpec, WriteSpec, ZoneSpec,
+    SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, TableCacheSpec, TableSpec, ThinkSide, ThreePointSpec,
+    WritePolicySpec, WriteSpec, ZoneSpec,
 };
 pub use table::Lookup as TableLookup;
 pub use table::{

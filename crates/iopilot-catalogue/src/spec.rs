@@ -31,5 +31,5 @@ pub use sections::{
     CacheSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec, PolicySpec,
     ProtocolSpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
-pub use ssd::{CellSpec, PreconditionSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec};
-pub use table::{TableCacheSpec, TableRowSpec, TableSpec};
+pub use ssd::{CellSpec, PreconditionSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec};
+pub use table::{TableCacheSpec, TableSpec};

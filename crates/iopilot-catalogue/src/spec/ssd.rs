@@ -59,7 +59,7 @@ pub enum CellSpec {
 /// The order in which rows of pages go to channels, chips and dies; the first-named changes fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum StripeSpec {
+pub(crate) enum StripeSpec {
     /// Channel, chip, die: the default.
     #[default]
     ChannelChipDie,
@@ -113,7 +113,7 @@ pub struct SsdNandSpec {
     pub independent_plane_reads: bool,
     /// The order of dies in which rows of pages are written.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub stripe: StripeSpec,
+    pub(crate) stripe: StripeSpec,
     /// The time to suspend a program or erase for a read; if left out, reads wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_us: Option<f64>,

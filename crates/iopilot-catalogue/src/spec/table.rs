@@ -1,5 +1,6 @@
 //! `[table]`: a table-based disk, as training writes it.
 
+use super::bounds::{SpecCheck, within_range};
 use crate::table::TableShape;
 use crate::table::{HitLimit, ROWS, SimulatedCacheModel, TableForm, TableModel, TimeTable, TimeTables};
 use iopilot_block::{InputError, Nanos};
@@ -33,7 +34,7 @@ pub struct TableSpec {
     pub cache: Option<TableCacheSpec>,
     /// The rows, from requests of 4 kB to those of 128 kB.
     #[serde(default)]
-    pub row: Vec<TableRowSpec>,
+    pub(crate) row: Vec<TableRowSpec>,
 }
 
 /// `[table.cache]`: the simulated disk cache.
@@ -63,27 +64,27 @@ pub struct TableCacheSpec {
 /// Empty columns at the end can be left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TableRowSpec {
+pub(crate) struct TableRowSpec {
     /// The size of its requests, 1024 bytes.
-    pub size_kib: u32,
+    pub(crate) size_kib: u32,
     /// Reads; with three tables, the misses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_us: Vec<f64>,
+    pub(crate) read_us: Vec<f64>,
     /// With three tables: hits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_hit_us: Vec<f64>,
+    pub(crate) read_hit_us: Vec<f64>,
     /// Writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub write_us: Vec<f64>,
+    pub(crate) write_us: Vec<f64>,
     /// The number of samples behind each of `read_us`. If left out, each counts as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_count: Vec<u32>,
+    pub(crate) read_count: Vec<u32>,
     /// The same for `read_hit_us`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_hit_count: Vec<u32>,
+    pub(crate) read_hit_count: Vec<u32>,
     /// The same for `write_us`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub write_count: Vec<u32>,
+    pub(crate) write_count: Vec<u32>,
 }
 
 /// The most samples that a cell keeps.
@@ -237,11 +238,8 @@ fn nanos(us: f64) -> Nanos {
     Nanos((us * 1e3).round() as u64)
 }
 
-fn within(key: &str, value: f64, low: f64, high: f64) -> Result<(), InputError> {
-    if value >= low && value <= high {
-        return Ok(());
-    }
-    Err(InputError::new(format!("table.{key}"), value.to_string(), format!("{low} to {high}")))
+fn within(key: &str, value: f64, low: f64, high: f64) -> SpecCheck {
+    within_range(&format!("table.{key}"), value, low, high)
 }
 
 /// The means of a row, µs, without the empty cells at the end.

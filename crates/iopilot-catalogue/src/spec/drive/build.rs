@@ -5,6 +5,7 @@ use super::sections::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, OverheadsSpec, ReadSpec,
     ThreePointSpec, WriteSpec,
 };
+use crate::spec::bounds;
 use iopilot_block::InputError;
 use iopilot_device::{
     G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Layout, G4Remap, Geometry, Mechanics, SeekCurve, SkewUnit,
@@ -94,11 +95,9 @@ fn renamed(table: &str, mut error: InputError) -> InputError {
     error
 }
 
+/// Checks a value of `[drive]` and returns it.
 fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> Result<f64, InputError> {
-    if (low..=high).contains(&value) {
-        return Ok(value);
-    }
-    Err(InputError::new(format!("drive.{key}"), value.to_string(), format!("{what}, {low} to {high}")))
+    bounds::within(&format!("drive.{key}"), value, low, high, what).map(|()| value)
 }
 
 /// Milliseconds as ns.
