@@ -25,9 +25,9 @@ pub enum AnyDevice {
     Flash(Box<FlashDrive>),
     /// A hard disk drive with a flash cache.
     Hybrid(Box<HybridDisk<AnyDevice>>),
-    /// One of these models, with its time scaled.
+    /// A drive behind a controller with a cache.
     Controlled(Box<ControlledDrive>),
-    /// One of these in a time of its own.
+    /// One of these models, with its time scaled.
     Scaled(Box<Scaled<AnyDevice>>),
 }
 

@@ -109,7 +109,7 @@ pub fn probe_disk<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probe
         Err(ProbeError::NoRotation(coherence)) => Err(ProbeError::NoRotation(coherence)),
         Err(ProbeError::NoMisses) => Err(ProbeError::NoMisses),
         Err(ProbeError::NoTracks(why)) => Err(ProbeError::NoTracks(why)),
-        Err(ProbeError::TimeIsUp(limit)) => Err(ProbeError::TimeIsUp(limit)),
+        Err(ProbeError::TimeLimit(limit)) => Err(ProbeError::TimeLimit(limit)),
     }
 }
 
@@ -199,7 +199,7 @@ fn check_misses<D: TimedDevice>(w: &mut ProbedDevice<D>, limit: Nanos) -> Result
     let limit = limit.max(FAST);
     let mut missed = 0;
     for _ in 0..PLACES {
-        let lba = w.anywhere();
+        let lba = w.random_block();
         missed += usize::from(w.read(lba, BLOCK)? > limit.0 as f64);
     }
     if missed > PLACES / 4 { Ok(()) } else { Err(ProbeError::NoMisses) }
@@ -211,7 +211,7 @@ fn hits<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<(Measurement, Option<
     let mut of_size = |sectors: u64| -> Result<Option<Measurement>, D::Error> {
         let mut times = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
-            let lba = w.anywhere().min(w.capacity().saturating_sub(sectors));
+            let lba = w.random_block().min(w.capacity().saturating_sub(sectors));
             w.read(lba, sectors)?;
             let again = w.read(lba, sectors)?;
             if again <= w.limit {

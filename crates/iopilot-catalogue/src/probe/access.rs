@@ -135,7 +135,7 @@ fn after_a_miss<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Option<f64>, 
     const TIMES: usize = 200;
     let mut times = [Vec::with_capacity(TIMES), Vec::with_capacity(TIMES)];
     for _ in 0..TIMES {
-        let lba = w.anywhere();
+        let lba = w.random_block();
         if w.miss(lba)?.is_some() {
             for times in &mut times {
                 times.push(w.read(lba, BLOCK)?);

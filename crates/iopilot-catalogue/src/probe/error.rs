@@ -17,5 +17,5 @@ pub enum ProbeError<E: std::error::Error> {
     NoTracks(&'static str),
     /// The time limit in seconds was reached.
     #[error("not done within {0} s")]
-    TimeIsUp(f64),
+    TimeLimit(f64),
 }

@@ -32,7 +32,7 @@ impl<D: TimedDevice> TimedDevice for Limited<'_, D> {
 
     fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error> {
         if let Some(limit) = self.limit.filter(|&limit| self.spent >= limit) {
-            return Err(ProbeError::TimeIsUp(limit.as_secs_f64()));
+            return Err(ProbeError::TimeLimit(limit.as_secs_f64()));
         }
         let before = self.device.now();
         let time = self.device.serve(op, lba, sectors)?;
@@ -48,7 +48,7 @@ impl<D: TimedDevice> TimedDevice for Limited<'_, D> {
         ended: &mut Vec<Nanos>,
     ) -> Result<(), Self::Error> {
         if let Some(limit) = self.limit.filter(|&limit| self.spent >= limit) {
-            return Err(ProbeError::TimeIsUp(limit.as_secs_f64()));
+            return Err(ProbeError::TimeLimit(limit.as_secs_f64()));
         }
         let before = self.device.now();
         self.device.serve_together(reads, sectors, in_flight, ended)?;

@@ -20,7 +20,7 @@ const COHERENT: f64 = 0.7;
 /// Blocks at random places are read in a new order in each round. So the numbers of revolutions between two reads of a
 /// block have no common divisor. Among the frequencies at which the reads agree, the lowest is the spindle's.
 pub(super) fn period<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Result<Measurement, f64>, D::Error> {
-    let mut places: Vec<(u64, Vec<f64>)> = (0..w.evicting.max(100)).map(|_| (w.anywhere(), Vec::new())).collect();
+    let mut places: Vec<(u64, Vec<f64>)> = (0..w.evicting.max(100)).map(|_| (w.random_block(), Vec::new())).collect();
     for _ in 0..ROUNDS {
         w.shuffle(&mut places);
         for (lba, ends) in &mut places {

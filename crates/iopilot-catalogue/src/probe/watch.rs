@@ -123,7 +123,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
     }
 
     /// A random block.
-    pub(super) fn anywhere(&mut self) -> u64 {
+    pub(super) fn random_block(&mut self) -> u64 {
         let blocks = self.capacity() / BLOCK;
         self.random.random_range(0..blocks) * BLOCK
     }
@@ -220,7 +220,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
     /// The same, after `others` other blocks were already read.
     fn forget_after(&mut self, others: usize) -> Result<(), D::Error> {
         for _ in others..self.evicting {
-            let lba = self.anywhere();
+            let lba = self.random_block();
             self.read(lba, BLOCK)?;
         }
         Ok(())

@@ -199,5 +199,5 @@ fn a_probe_keeps_to_its_time_limit() {
     let mut disk = Synchronous::new(device);
     let probe = Probe { time: Some(Nanos::from_secs(2)), ..Probe::default() };
     let refused = probe_disk(&mut disk, &probe);
-    assert!(matches!(refused, Err(ProbeError::TimeIsUp(limit)) if limit == 2.0), "{refused:?}");
+    assert!(matches!(refused, Err(ProbeError::TimeLimit(limit)) if limit == 2.0), "{refused:?}");
 }
