@@ -118,18 +118,18 @@ fn finish(
         warn(
             &["Scheduler", "Scheduling priority scheme"],
             "1".to_owned(),
-            "0: a drive is told no priorities".to_owned(),
+            "0: a drive receives no priorities".to_owned(),
         );
     }
     let geometry = &model.mechanics.geometry;
     let (capacity, cylinders) = (geometry.capacity(), geometry.cylinders());
     let said = disk.model.block_count;
     if said != 0 && said != capacity {
-        warn(&["Model", "Block count"], said.to_string(), format!("{capacity}, what the layout holds"));
+        warn(&["Model", "Block count"], said.to_string(), format!("{capacity}, the blocks of the layout"));
     }
     let said = disk.model.number_of_cylinders;
     if said != cylinders {
-        warn(&["Model", "Number of cylinders"], said.to_string(), format!("{cylinders}, as the layout has"));
+        warn(&["Model", "Number of cylinders"], said.to_string(), format!("{cylinders}, the cylinders of the layout"));
     }
     let text = |part: Option<&std::ffi::OsStr>| part.map_or_else(String::new, |p| p.to_string_lossy().into_owned());
     let title = block.name.as_deref().unwrap_or("a drive").to_owned();

@@ -112,7 +112,7 @@ impl System {
         system.check_topology(spec)?;
         if let Some(file) = system.global.as_ref().map(|g| &g.stat_definition_file) {
             if file.definitions.is_none() {
-                let expected = "a file with the shapes of histograms; it is not found, and they keep their own";
+                let expected = "a file with the shapes of histograms; it was not found, and the defaults are used";
                 system.warnings.push(InputError::new("Stat definition file", &file.name, expected));
             }
         }

@@ -96,7 +96,7 @@ impl Grammar {
             loop {
                 for param in self.parameter()? {
                     if let Some(first) = own.insert(param.name.clone(), param.place) {
-                        let expected = format!("it once; it stands in line {} already", first.line());
+                        let expected = format!("it once; line {} has it already", first.line());
                         let field = param.name.to_string();
                         return Err(self.input.files.refuse(param.place, field, "it again", expected));
                     }

@@ -122,7 +122,7 @@ fn packages_that_are_not_simulated_are_named() {
 #[test]
 fn a_parameter_stands_once() {
     let e = refused("disksim_bus B {\n type = 1,\n Print stats = 0,\n type = 2 }");
-    assert_eq!(e, "t.parv:4: type: got it again, expected it once; it stands in line 2 already");
+    assert_eq!(e, "t.parv:4: type: got it again, expected it once; line 2 has it already");
     assert!(refused("disksim_bus B { } instantiate [ b, b ] as B").contains("it is there already"));
     assert!(refused("topology disksim_iodriver d [] topology disksim_iodriver d []").contains("a second one"));
 }

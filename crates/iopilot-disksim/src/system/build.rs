@@ -90,7 +90,7 @@ pub(super) fn check_positions(
         return Ok(());
     }
     let got = format!("{} for {device}", queue.policy.name());
-    let expected = "a policy by block (1 to 4): of this device no positions are known";
+    let expected = "a policy by block (1 to 4): the positions of this device are not known";
     Err(system.files.refuse(place, "Scheduling policy", &got, expected))
 }
 

@@ -232,6 +232,6 @@ impl Simulation {
 
 /// The error for a generator that cannot draw a request.
 pub(super) fn impossible(generator: usize) -> InputError {
-    let expected = "sizes, times and a capacity that go together: a million draws were in vain";
+    let expected = "sizes, times and a capacity that fit: a million draws gave no valid request";
     InputError::new("Generators", format!("generator {generator}"), expected)
 }
