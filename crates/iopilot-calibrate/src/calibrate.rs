@@ -1,11 +1,11 @@
-//! `calibrate`: what a drive's file gets wrong, from times that were measured on the drive.
+//! `calibrate`: corrects a drive's file by times that were measured on the drive.
 //!
-//! The trace is cut in two. On its first part are fitted: which side of its request a think time lies on, the rotation
-//! period, where each zone and track starts (`skews`, `sync`), the arm's times (`arm`), and what the firmware does
-//! and how long it takes (`search`). The second part is predicted, request by request, and never looked at before.
+//! The trace is cut in two. The first part is used to fit: the side of its request on which a think time lies, the
+//! rotation period, the start angles of zones and tracks (`skews`, `sync`), the times of the arm (`arm`), and the rules
+//! and times of the firmware (`search`). The second part is predicted request by request, and is never used before.
 //!
-//! This module knows no particular drive. Everything starts from the drive's file, and a change is kept only where it
-//! improves the prediction on both halves of the training requests.
+//! This module knows no particular drive. The fit starts from the drive's file, and keeps a change only if it improves
+//! the prediction on both halves of the training requests.
 
 mod apply;
 mod arm;
@@ -33,54 +33,54 @@ use search::DriveCandidate;
 use serde::Serialize;
 use skews::{SkewFit, SkewOrigin};
 
-/// A calibrated drive, and how good it is.
+/// A calibrated drive and its errors.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The drive.
     pub drive: DriveSpec,
-    /// Requests that were fitted to.
+    /// Requests used to fit.
     pub train_requests: usize,
-    /// Requests that were predicted.
+    /// Requests predicted.
     pub test_requests: usize,
-    /// The fit to the reads from the medium; `None` where they show no phase.
+    /// The fit to the reads from the medium; `None` if they show no phase.
     pub phase: Option<PhaseFit>,
-    /// The rules of the drive that were changed, in words.
+    /// The changed rules of the drive, in words.
     pub rules: Vec<String>,
-    /// The test requests, predicted with the drive of the file at the measured clock.
+    /// The test requests, predicted with the drive of the file at the measured times.
     pub before: Validation,
     /// The test requests, predicted with the calibrated drive.
     pub test: Validation,
 }
 
-/// The spindle's motion, fitted to the reads from the medium.
+/// The rotation of the spindle, fitted to the reads from the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PhaseFit {
-    /// The reads that it was fitted to.
+    /// The reads used to fit.
     pub reads: usize,
     /// One revolution, ms.
     pub period_ms: f64,
-    /// The same by the file.
+    /// The period in the file, ms.
     pub file_period_ms: f64,
-    /// How well reads of one zone shortly after one another agree on where the spindle is: 0 (chance) to 1.
+    /// How well consecutive reads of one zone agree on the angle of the spindle: 0 (chance) to 1.
     pub coherence: f64,
     /// The same with the skews of the file.
     pub file_coherence: f64,
-    /// Half of the reads end this near to where the spindle puts them, ms.
+    /// Half of the reads end within this time of the fitted angle, ms.
     pub spread_ms: f64,
-    /// Zones with the skews of the file, with angles common to all zones, and with angles of their own.
+    /// The number of zones with the skews of the file, with angles common to all zones, and with angles of their own.
     pub zones: [usize; 3],
 }
 
-/// The fewest requests that anything is concluded from.
+/// The fewest requests from which anything is concluded.
 const FEWEST: usize = 200;
 
-/// Errors beyond this, in revolutions, are no drift of a spindle.
+/// Larger errors of the angle, in revolutions, are not drift of the spindle.
 const CLIP: f64 = 0.1;
 
-/// Fits `drive` to the first `train` (0 to 1) of `records`, and predicts the rest.
+/// Fits `drive` to the first part, `train` (0 to 1), of `records`, and predicts the rest.
 ///
 /// # Errors
-/// Where there are too few requests on either side, or some lie beyond the end of the drive.
+/// If one part has too few requests, or a request lies beyond the end of the drive.
 pub fn calibrate(drive: &DriveSpec, records: &[ValidateRecord], train: f64) -> Result<Calibration, InputError> {
     let train_requests = (records.len() as f64 * train).round() as usize;
     check(drive, records, train_requests)?;
@@ -114,11 +114,11 @@ pub fn calibrate(drive: &DriveSpec, records: &[ValidateRecord], train: f64) -> R
     Ok(Calibration { drive, train_requests, test_requests, phase, rules, before, test })
 }
 
-/// The predictions of a whole trace at the measured clock, as `drive` was calibrated for it; `None` where it was not.
-/// Requests beyond the end of the drive are left out.
+/// The predictions of a whole trace at the measured times, with the calibrated clock of `drive`; `None` if it was not
+/// calibrated. Requests beyond the end of the drive are left out.
 ///
 /// # Errors
-/// Where the drive contradicts itself.
+/// If values of the drive contradict each other.
 pub fn predict(drive: &DriveSpec, records: &[ValidateRecord]) -> Result<Option<Vec<Replayed>>, InputError> {
     let Some(measured) = drive.measured else { return Ok(None) };
     let think = match measured.think {
@@ -149,8 +149,8 @@ fn check(drive: &DriveSpec, records: &[ValidateRecord], train: usize) -> Result<
     Ok(())
 }
 
-/// The side of the think times and what the phase tells by it: the side by which reads agree better, and DiskSim's
-/// where neither tells anything.
+/// The side of the think times for which reads agree better, and the fit for it. If reads agree for neither side, it is
+/// DiskSim's.
 fn spindle(drive: &DriveSpec, train: &[ValidateRecord]) -> Result<(ThinkTime, Option<SkewFit>), InputError> {
     let Some(layout) = &drive.layout_g1 else {
         return Ok((ThinkTime::After, None));
@@ -169,7 +169,7 @@ fn spindle(drive: &DriveSpec, train: &[ValidateRecord]) -> Result<(ThinkTime, Op
     Ok(best)
 }
 
-/// The part of an error of the phase that is best taken over.
+/// The gain of the phase tracker with the best score.
 fn gain(judge: &DriveScore, best: &DriveCandidate) -> f64 {
     let score = |gain: f64| {
         let judge = DriveScore { tracker: PhaseTracker { gain, ..judge.tracker }, ..*judge };

@@ -1,7 +1,9 @@
-//! From times that were measured on a drive to its description.
+//! From times measured on a drive to its description.
 //!
-//! [`replay`] and [`compare`] validate: they send measured requests to a drive's model and say how well the two agree.
+//! [`replay`] and [`compare`] validate: they send measured requests to a drive's model and compare the times.
 //! [`calibrate`](calibrate()) fits the description to the first part of a measurement, and predicts the rest.
+//!
+//! Comments cite *Ganger* by section: Ganger's thesis of 1995.
 
 mod calibrate;
 mod validate;
@@ -10,6 +12,5 @@ pub use calibrate::{
     Calibration, PhaseFit, PhaseTracker, Predicted, Timed, calibrate, predict, replay_at_measured_times, timeline,
 };
 pub use validate::{
-    Errors, PartValidation, ReplayClock, Replayed, Validation, compare, demerit, demerit_of_quantiles, replay,
-    think_by_phase,
+    Errors, PartValidation, ReplayClock, Replayed, Validation, compare, demerit, replay, think_by_phase,
 };

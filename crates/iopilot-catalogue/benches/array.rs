@@ -1,6 +1,6 @@
-//! What a request to an array costs in the model: `cargo bench -p iopilot-device --bench array`.
+//! The cost of a request to an array in the model: `cargo bench -p iopilot-catalogue --bench array`.
 //!
-//! Each batch goes on with the same array, so that the time of a request must not depend on how many went before.
+//! Each batch continues with the same array, so the time of a request must not depend on the number of earlier ones.
 
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 

@@ -1,4 +1,4 @@
-//! What a simulated request costs in a solid-state drive: `cargo bench -p iopilot-device --bench flash`.
+//! The cost of a simulated request to a solid-state drive: `cargo bench -p iopilot-catalogue --bench flash`.
 
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 
@@ -83,7 +83,7 @@ fn flash(c: &mut Criterion) {
         ("ssd-160, random 4 KiB, half reads", spec("ssd-160", PreconditionSpec::Sequential), 0.5),
         ("ssd-160, random 4 KiB, half reads, steady state", spec("ssd-160", PreconditionSpec::Random), 0.5),
     ] {
-        // The drive collects what it can while it is not busy: first let it come to rest.
+        // The idle drive collects garbage. So let the load reach a steady state first.
         let mut load = Load::new(&spec, reads);
         load.serve(4 * BATCH);
         group.bench_function(label, |b| b.iter(|| load.serve(BATCH)));
@@ -91,8 +91,8 @@ fn flash(c: &mut Criterion) {
     group.finish();
 }
 
-/// One million requests, for a look at time and memory. They run where they are named, and the filter then leaves out the
-/// other benchmarks: `/usr/bin/time -v cargo bench -p iopilot-device --bench flash -- million`.
+/// One million requests, to measure time and memory. They run if they are named, and the filter then skips the other
+/// benchmarks: `/usr/bin/time -v cargo bench -p iopilot-catalogue --bench flash -- million`.
 fn million(_: &mut Criterion) {
     if std::env::args().any(|argument| argument == "million") {
         let mut load = Load::new(&half_a_terabyte(), 0.5);

@@ -1,4 +1,4 @@
-//! What a simulated request costs in the model: `cargo bench -p iopilot-device`.
+//! The cost of a simulated request to a mechanical disk: `cargo bench -p iopilot-catalogue --bench mech`.
 
 #![allow(missing_docs, reason = "criterion's macros make undocumented functions")]
 

@@ -17,7 +17,7 @@ pub enum AnyDevice {
     Constant(ConstantDevice),
     /// Several devices behind a controller.
     Array(Box<Array<AnyDevice>>),
-    /// A drive with everything that DiskSim describes one with, on a bus of its own.
+    /// A drive with all of DiskSim's parameters, on a bus of its own.
     Drive(Box<SingleDrive>),
     /// Times from tables.
     Table(Box<TableDisk>),
@@ -27,7 +27,7 @@ pub enum AnyDevice {
     Hybrid(Box<HybridDisk<AnyDevice>>),
     /// A drive behind a controller with a cache.
     Controlled(Box<ControlledDrive>),
-    /// One of these in a time of its own.
+    /// One of these models, with its time scaled.
     Scaled(Box<Scaled<AnyDevice>>),
 }
 

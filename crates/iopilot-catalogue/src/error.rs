@@ -1,4 +1,4 @@
-//! [`DeviceError`]: all that can go wrong in this crate.
+//! [`DeviceError`]: everything that can go wrong in this crate.
 
 use iopilot_block::InputError;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// A drive's description is wrong; says where and what was expected.
+    /// A drive's description is wrong. The error says where, and what was expected.
     #[error(transparent)]
     Spec(#[from] InputError),
     /// No drive of that name is in the catalogue.
@@ -23,9 +23,9 @@ pub enum DeviceError {
     /// A file could not be read.
     #[error("{}: cannot read: {source}", path.display())]
     Read {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
 }

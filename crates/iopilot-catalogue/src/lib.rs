@@ -1,8 +1,10 @@
 //! Descriptions of drives, and what is built from them.
 //!
-//! A [`DiskSpec`] is a drive in TOML: a data sheet, or everything that was measured. [`Catalogue`] has those that come
-//! with iopilot. [`DiskSpec::build`] makes an [`AnyDevice`] of one. [`probe_disk`] and [`Training`] describe a disk from
-//! its service times alone.
+//! A [`DiskSpec`] is a drive in TOML: a data sheet, or everything that was measured. [`Catalogue`] holds the
+//! descriptions that come with iopilot. [`DiskSpec::build`] makes an [`AnyDevice`] from a description. [`probe_disk`]
+//! and [`Training`] describe a disk from its service times alone.
+//!
+//! Comments cite two sources by section: *GF* is González-Férez' thesis of 2012, *Ganger* is Ganger's thesis of 1995.
 
 mod any;
 mod catalogue;
@@ -16,18 +18,16 @@ pub use catalogue::{Catalogue, load_disk};
 pub use error::DeviceError;
 pub use probe::{Measurement, Probe, ProbeError, Probed, probe_disk};
 pub use spec::{
-    ArraySpec, BufferSpec, BusSharing, BusSpec, CacheSpec, CellSpec, ControllerSpec, CopyChoiceSpec, DeviceSpec,
-    DiskSpec, DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FailureSpec,
-    FlashSpec, G1Spec, G1ZoneSpec, G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec,
-    HybridFlashSpec, HybridSpec, HybridWriteSpec, InterfaceSpec, LayoutSpec, LevelSpec, MarkCounts, MeasuredClock,
-    MechanicalSpec, MechanicsSpec, MirrorSpec, OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec,
-    RebuildSpec, RotationSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec,
-    StripeSpec, TableCacheSpec, TableRowSpec, TableSpec, ThinkSide, ThreePointSpec, WritePolicySpec, WriteSpec,
-    ZoneSpec,
+    ArraySpec, BufferSpec, BusSharing, BusSpec, CacheSpec, CellSpec, ControllerSpec, DeviceSpec, DiskSpec,
+    DriveMechanicsSpec, DriveQueueSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, FlashSpec, G1Spec, G1ZoneSpec,
+    G2Spec, G2ZoneSpec, G4NodeSpec, G4Spec, GeometrySpec, HplSpec, HybridCacheSpec, HybridFlashSpec, HybridSpec,
+    HybridWriteSpec, InterfaceSpec, LayoutSpec, MarkCounts, MeasuredClock, MechanicalSpec, MechanicsSpec,
+    OverheadsSpec, PolicySpec, PreconditionSpec, ProtocolSpec, ReadSpec, SeekSpec, SqrtLinearSpec, SsdBufferSpec,
+    SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, TableCacheSpec, TableSpec, ThinkSide, ThreePointSpec,
+    WritePolicySpec, WriteSpec, ZoneSpec,
 };
 pub use table::Lookup as TableLookup;
 pub use table::{
-    CacheProbe, Coverage, HitLimit, ProbedCache, ProbedQueue, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel,
-    TableDisk, TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, further_sector_time,
-    probe_cache, probe_queue, queue_factors, three_tables,
+    Coverage, HitLimit, ProbedCache, ProbedQueue, ROWS as TABLE_ROWS, SimulatedCache, SimulatedCacheModel, TableDisk,
+    TableForm, TableModel, TableShape, TimeTable, TimeTables, Trained, Training, queue_factors, three_tables,
 };

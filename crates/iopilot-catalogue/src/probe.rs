@@ -1,12 +1,13 @@
-//! [`probe_disk`]: finds out what a disk is, from outside, by the times of reads.
+//! [`probe_disk`]: infers a disk's parameters from the times of reads.
 //!
-//! After Worthington, Ganger, Patt and Wilkes (1995) and Schindler and Ganger (1999), with the caches as in GF 4.3.6. Where
-//! they take the least of many accesses, this follows the spindle: a read ends when its last sector has passed, so
-//! that each read tells an angle, and angles tell nearly everything else. Nothing is written.
+//! After Worthington, Ganger, Patt and Wilkes (1995) and Schindler and Ganger (1999); the cache is probed as in GF
+//! 4.3.6. They take the minimum of many accesses. This probe follows the spindle instead: a read ends when its last
+//! sector has passed the head. So each read yields an angle, and angles yield nearly everything else. Nothing is
+//! written.
 //!
-//! What it needs of a [`TimedDevice`](iopilot_device::TimedDevice) is a clock, and that reads are not served by any cache above the disk. How
-//! far times scatter is measured with the rotation; where they do, angles are medians, and what counts as equal follows from
-//! it.
+//! The [`TimedDevice`](iopilot_device::TimedDevice) must have a clock, and no cache above the disk may serve the reads.
+//! The scatter of times is measured together with the rotation. If times scatter, angles are medians, and the tolerance
+//! for equal angles follows from the scatter.
 
 mod access;
 mod angle;
@@ -26,7 +27,8 @@ mod zones;
 pub use error::ProbeError;
 pub use measurement::Measurement;
 
-use crate::{CacheProbe, ProbedCache, ProbedQueue, probe_cache, probe_queue};
+use crate::table::{CacheProbe, probe_cache, probe_queue};
+use crate::{ProbedCache, ProbedQueue};
 use access::overhead;
 use iopilot_block::Nanos;
 use iopilot_device::{Geometry, TimedDevice, TrackLayout, Zone};
@@ -36,13 +38,13 @@ use watch::{BLOCK, ProbedDevice};
 /// How to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// A read that takes no longer is a hit in the cache.
+    /// A read that takes no longer than this is a cache hit.
     pub limit: Nanos,
-    /// How often each size of the cache is tried ([`CacheProbe::tests`]).
+    /// Tests of each cache size, each at another place.
     pub tests: u32,
     /// Seed of the places that are read.
     pub seed: u64,
-    /// The most that may be taken of the device's time.
+    /// The most device time that the probe may take.
     pub time: Option<Nanos>,
 }
 
@@ -52,72 +54,74 @@ impl Default for Probe {
     }
 }
 
-/// What was found. Times are in ns.
+/// The result of a probe. Times are in ns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probed {
     /// Size in sectors.
     pub capacity: u64,
-    /// The cache, as [`probe_cache`] finds it.
+    /// The cache (GF 4.3.6).
     pub cache: ProbedCache,
-    /// Its queue, as [`probe_queue`] finds it.
+    /// The queue.
     pub queue: ProbedQueue,
-    /// A revolution.
+    /// The time of a revolution.
     pub period: Measurement,
     /// The zones: first sector, sectors per track.
     pub zones: Vec<(u64, u32)>,
-    /// Recording surfaces; 1 where they cannot be told.
+    /// Recording surfaces; 1 where they cannot be told apart.
     pub heads: u32,
-    /// Cylinders that are filled with one head before the next one's turn; 1 where all of a cylinder is filled first.
+    /// Cylinders of a band, which is filled on one head before the next head's turn; 1 where each cylinder is filled
+    /// first.
     pub band_cylinders: u32,
-    /// How much later the next track on the same head starts, revolutions.
+    /// The skew to the next track on the same head, revolutions.
     pub cylinder_skew: f64,
-    /// The same for the next head.
+    /// The skew to the next head, revolutions.
     pub head_skew: Option<f64>,
-    /// Changing the head within a cylinder.
+    /// The time to change the head within a cylinder.
     pub head_switch: Option<Measurement>,
-    /// What a read from the medium takes beside movement, rotation and transfer; `None` where it cannot be told, and
-    /// then movements include it.
+    /// What a read from the medium takes besides movement, rotation and transfer. Where that cannot be told it is
+    /// `None`, and the times of movements include it.
     pub overhead: Option<Measurement>,
-    /// The seek curve: cylinders, time.
+    /// The seek curve: distance in cylinders, time.
     pub seek: Vec<(u32, Measurement)>,
-    /// A hit, without its transfer.
+    /// A cache hit, without its transfer.
     pub hit: Measurement,
-    /// The rate of hits, 10^6 bytes per second.
+    /// The transfer rate of hits, 10^6 bytes per second.
     pub rate: Option<Measurement>,
-    /// By how much the ends of reads scatter: the standard deviation.
+    /// The standard deviation of the moments at which reads of one block end.
     pub noise: f64,
-    /// Reads that it took, but for those of the cache's sizes and of the queue.
+    /// Reads issued, without those for the sizes of the cache and for the queue.
     pub requests: u64,
-    /// The time that all took, s.
+    /// The device time of the whole probe, s.
     pub seconds: f64,
 }
 
-/// Finds out what a disk is: its cache, the time of a revolution, zones, heads, skews, and the seek curve.
+/// Infers a disk's cache, queue, time of a revolution, zones, heads, skews and seek curve.
 ///
 /// # Errors
-/// Where the device fails, does not turn, or has no tracks of like sectors; or where the time is up.
+/// Where the device fails, does not rotate, has no tracks of equal length, or where the time limit is reached.
 pub fn probe_disk<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, ProbeError<D::Error>> {
     let mut limited = Limited::new(device, probe.time);
-    let found = find_out(&mut limited, probe);
+    let found = probe_all(&mut limited, probe);
     let seconds = limited.spent.as_secs_f64();
     match found {
         Ok(found) => Ok(Probed { seconds, ..found }),
         Err(ProbeError::Device(error)) => Err(error),
-        Err(ProbeError::StandsStill(coherence)) => Err(ProbeError::StandsStill(coherence)),
-        Err(ProbeError::NothingMissed) => Err(ProbeError::NothingMissed),
+        Err(ProbeError::NoRotation(coherence)) => Err(ProbeError::NoRotation(coherence)),
+        Err(ProbeError::NoMisses) => Err(ProbeError::NoMisses),
         Err(ProbeError::NoTracks(why)) => Err(ProbeError::NoTracks(why)),
-        Err(ProbeError::TimeIsUp(limit)) => Err(ProbeError::TimeIsUp(limit)),
+        Err(ProbeError::TimeLimit(limit)) => Err(ProbeError::TimeLimit(limit)),
     }
 }
 
-fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, ProbeError<D::Error>> {
+fn probe_all<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, ProbeError<D::Error>> {
     let mut w = ProbedDevice::new(device, probe.limit, 0, probe.seed)?;
     let (hit, rate) = hits(&mut w)?;
-    // A short seek on a fast disk takes no longer than the limit, which allowed for any hit.
+    // A short seek on a fast disk may be as short as the given limit, which allows for any hit. So a tighter limit is
+    // derived.
     let usual = hit.value + BLOCK as f64 * 512e3 / rate.map_or(100.0, |rate| rate.value);
     let limit = probe.limit.min(Nanos((2.0 * usual).max(usual + 6.0 * hit.uncertainty) as u64));
-    nothing_missed(&mut w, limit)?;
-    // The cache is asked after pauses, when the way to a live disk, the times of which scatter, is longer.
+    check_misses(&mut w, limit)?;
+    // The cache is probed after pauses. On a live disk (times scatter) a request takes longer to arrive after a pause.
     const ASLEEP: Nanos = Nanos::from_micros(400);
     let asleep = if hit.uncertainty > 1e3 { ASLEEP } else { Nanos::ZERO };
     let after_pauses = probe.limit.min(limit + asleep);
@@ -128,7 +132,7 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
     device.restart()?;
     let evicting = 2 * cache.segments as usize + 16;
     let mut w = ProbedDevice::new(device, limit, evicting, probe.seed)?;
-    let period = rotation::period(&mut w)?.map_err(ProbeError::StandsStill)?;
+    let period = rotation::period(&mut w)?.map_err(ProbeError::NoRotation)?;
 
     let zones = zones::find(&mut w)?;
     let first = zones.first().copied().ok_or(ProbeError::NoTracks("the angle does not advance with the blocks"))?;
@@ -166,7 +170,7 @@ fn find_out<D: TimedDevice>(device: &mut D, probe: &Probe) -> Result<Probed, Pro
     })
 }
 
-/// Where cylinders and heads lie, without angles.
+/// Where cylinders and heads lie, without any angles.
 fn geometry(zones: &[(u64, u32)], heads: u32, run: u32, capacity: u64) -> Geometry {
     let mut first_cylinder = 0;
     let mut built = Vec::with_capacity(zones.len());
@@ -186,28 +190,28 @@ fn geometry(zones: &[(u64, u32)], heads: u32, run: u32, capacity: u64) -> Geomet
     Geometry::new(heads, layout, built, Some(capacity))
 }
 
-/// Refuses a disk on which most places are as fast as hits at once, before the sizes of its cache are looked for, which would
+/// Fails early on a device where most random places are as fast as hits. Searching for the sizes of its cache would
 /// take hours.
-fn nothing_missed<D: TimedDevice>(w: &mut ProbedDevice<D>, limit: Nanos) -> Result<(), ProbeError<D::Error>> {
+fn check_misses<D: TimedDevice>(w: &mut ProbedDevice<D>, limit: Nanos) -> Result<(), ProbeError<D::Error>> {
     const PLACES: usize = 32;
-    // Of a disk that turns at 15,000 a minute still seven in eight take longer.
+    // Even on a disk of 15,000 rpm, seven in eight reads take longer.
     const FAST: Nanos = Nanos::from_micros(500);
     let limit = limit.max(FAST);
     let mut missed = 0;
     for _ in 0..PLACES {
-        let lba = w.anywhere();
+        let lba = w.random_block();
         missed += usize::from(w.read(lba, BLOCK)? > limit.0 as f64);
     }
-    if missed > PLACES / 4 { Ok(()) } else { Err(ProbeError::NothingMissed) }
+    if missed > PLACES / 4 { Ok(()) } else { Err(ProbeError::NoMisses) }
 }
 
-/// What a hit takes beside its transfer, and the rate of that, 10^6 bytes per second.
+/// The time of a hit without its transfer, and the transfer rate, 10^6 bytes per second.
 fn hits<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<(Measurement, Option<Measurement>), D::Error> {
     const TIMES: usize = 15;
     let mut of_size = |sectors: u64| -> Result<Option<Measurement>, D::Error> {
         let mut times = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
-            let lba = w.anywhere().min(w.capacity().saturating_sub(sectors));
+            let lba = w.random_block().min(w.capacity().saturating_sub(sectors));
             w.read(lba, sectors)?;
             let again = w.read(lba, sectors)?;
             if again <= w.limit {

@@ -17,7 +17,7 @@ mod sections;
 mod ssd;
 mod table;
 
-pub use array::{ArraySpec, CopyChoiceSpec, FailureSpec, LevelSpec, MirrorSpec, RebuildSpec, RotationSpec};
+pub use array::ArraySpec;
 pub use controller::{BusSharing, ControllerSpec, WritePolicySpec};
 pub use disk::{DeviceSpec, DiskSpec};
 pub use drive::{
@@ -31,5 +31,5 @@ pub use sections::{
     CacheSpec, FlashSpec, GeometrySpec, InterfaceSpec, LayoutSpec, MechanicalSpec, MechanicsSpec, PolicySpec,
     ProtocolSpec, SeekSpec, SqrtLinearSpec, ZoneSpec,
 };
-pub use ssd::{CellSpec, PreconditionSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec, StripeSpec};
-pub use table::{TableCacheSpec, TableRowSpec, TableSpec};
+pub use ssd::{CellSpec, PreconditionSpec, SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec};
+pub use table::{TableCacheSpec, TableSpec};

@@ -1,7 +1,7 @@
 //! From parameters to models.
 //!
-//! A drive goes through [`DriveSpec`](iopilot_catalogue::DriveSpec), the same that our own files hold, so that a converted
-//! file and the one it comes from make the same model.
+//! A drive goes through [`DriveSpec`](iopilot_catalogue::DriveSpec), the form of our own files. So a converted file and
+//! its original make the same model.
 
 mod convert;
 mod layout;

@@ -1,8 +1,11 @@
-//! DiskSim 4.0's parameter files, read as they are.
+//! DiskSim 4.0's parameter files, as published.
 //!
-//! [`Spec::load`] reads the language: blocks, lists, ranges, inclusion, inheritance, instances and the topology, with
-//! file and line kept for every value. [`params::System::read`] makes typed and checked parameters of it.
-//! [`Spec::override_parameter`] applies what a command line changes. [`system::run_system`] runs a whole configuration.
+//! [`Spec::load`] reads the language: blocks, lists, ranges, inclusion, inheritance, instances and the topology. It
+//! keeps file and line for every value. [`params::System::read`] turns them into typed and checked parameters.
+//! [`Spec::override_parameter`] applies the changes of a command line. [`system::run_system`] runs a whole
+//! configuration.
+//!
+//! Comments cite *Ganger* by section: Ganger's thesis of 1995.
 
 mod build;
 pub mod params;
@@ -10,4 +13,4 @@ mod parse;
 pub mod system;
 
 pub use build::{DriveFromDiskSim, Reading, drive_model, is_disksim_file, load_drive, load_drive_as};
-pub use parse::{Block, ComponentInstance, FileLine, MODULES, Param, ParameterFiles, Spec, TopologyNode, Value};
+pub use parse::{Block, ComponentInstance, FileLine, Param, ParameterFiles, Spec, TopologyNode, Value};

@@ -1,6 +1,6 @@
-//! Typed parameters: a struct a module, with every parameter of DiskSim 4.0 as a field.
+//! Typed parameters: one struct per module, with every parameter of DiskSim 4.0 as a field.
 //!
-//! [`Module::read`] turns a [`Block`](crate::Block) into one, [`System::read`] a whole [`Spec`](crate::Spec).
+//! [`Module::read`] converts a [`Block`](crate::Block), [`System::read`] a whole [`Spec`](crate::Spec).
 
 mod bus;
 mod cache;
@@ -39,7 +39,7 @@ pub use dm_disk::{DmDisk, DmLayout};
 pub use fields::Module;
 pub use global::{Global, Pf};
 pub use iodriver::{AccessTime, Iodriver};
-pub use ioqueue::{Ioqueue, POLICIES};
+pub use ioqueue::Ioqueue;
 pub use iosim::{Iomap, Iosim};
 pub use layout_g1::{LayoutG1, LayoutG1Zone, MappingScheme, SkewUnits, SparingScheme};
 pub use layout_g2::{LayoutG2, LayoutG2Zone, LayoutMap, MapDefect, MapExtent};

@@ -1,6 +1,6 @@
 //! The parameter language: from text to a [`Spec`].
 //!
-//! Files are read as one stream of tokens, since `source` may stand anywhere; the parser sees no files.
+//! All files are read as one stream of tokens, since `source` may occur anywhere. The parser does not know about files.
 
 mod block;
 mod files;
@@ -14,7 +14,8 @@ mod spec;
 
 pub use block::{Block, Param, TopologyNode, Value};
 pub use files::{FileLine, ParameterFiles};
-pub use modules::MODULES;
+#[cfg(test)]
+pub(crate) use modules::MODULES;
 pub(crate) use names::expected_name;
 pub use spec::{ComponentInstance, Spec};
 

@@ -1,8 +1,8 @@
-//! Whole systems: driver, organisations, synthetic load and traces over a storage subsystem.
+//! Whole systems: driver, organisations, and synthetic load or traces, over a storage subsystem.
 //!
-//! [`run_system`] is what `iopilot disksim run` does: DiskSim's device driver with its queues, logical organisations and
-//! synthetic processes, drawing the same random numbers in the same order, over the buses, controllers and drives of
-//! `iopilot-device`.
+//! [`run_system`] implements `iopilot disksim run`. It has DiskSim's device driver with its queues, logical
+//! organisations and synthetic processes, and draws the same random numbers in the same order. The buses, controllers
+//! and drives are those of `iopilot-scsi`.
 
 mod build;
 mod distribution;
@@ -25,15 +25,11 @@ mod trace;
 
 pub use build::SystemOptions;
 pub use error::RunError;
-pub use generator::{Drawn, GeneratorConfig, SyntheticGenerator};
-pub use iomap::{IoMap, IoMapping};
-pub use organisation::{
-    AccessPlan, Addressing, BlockSpread, DeviceAccess, DriverQueues, LogicalCopyChoice, LogicalOrganisation,
-    LogicalPlace, LogicalRedundancy, OrganisationConfig, ParityRotation,
-};
-pub use processors::{IssuedOperation, LoadConfig, LoadStep, Processors};
-pub use rand48::Rand48;
 pub use report::{BusUse, CacheUse, DeviceUse, OrganisationReport, Overall, SystemReport, TimeDistribution};
 pub use run::{Override, SystemRun, run_system};
-pub use simulation::{AccessTimes, RunEnding};
 pub use trace::{TraceFormat, TraceInput};
+
+use generator::{Drawn, GeneratorConfig, SyntheticGenerator};
+use processors::IssuedOperation;
+use rand48::Rand48;
+use simulation::RunEnding;

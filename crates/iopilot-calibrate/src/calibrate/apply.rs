@@ -1,9 +1,9 @@
-//! What was fitted, written into a drive.
+//! Writes a fit into a drive.
 
 use super::skews::SkewFit;
 use iopilot_catalogue::DriveSpec;
 
-/// Puts the angles and the period of a fit into a drive.
+/// Writes the angles and the period of a fit into a drive.
 pub(super) fn angles(drive: &mut DriveSpec, fit: &SkewFit) {
     drive.mechanics.rotation_rpm = 60e9 / fit.period;
     let Some(layout) = &mut drive.layout_g1 else { return };

@@ -1,9 +1,9 @@
-//! Seek and settle times from revolutions won and lost.
+//! Seek and settling times, from revolutions gained and lost.
 //!
-//! A request whose sector was reached in the modelled revolution tells that the arm came in time and not a revolution
-//! early; one that took a whole revolution more or less tells that the modelled arm is too fast or too slow. Each is an
-//! interval, one revolution long, in which the error of the seek time lies. Where most intervals of one seek distance
-//! overlap is the error.
+//! If a request's sector was reached in the modelled revolution, the arm was in time, but not a revolution earlier. If
+//! the request took a whole revolution more or less, the modelled arm is too fast or too slow. Each request thus gives
+//! an interval, one revolution long, that contains the error of the seek time. The error of a seek distance is where
+//! most of its intervals overlap.
 
 use super::judge::DriveScore;
 use super::replay::Predicted;
@@ -11,18 +11,18 @@ use iopilot_block::Op;
 use iopilot_catalogue::{DriveSeekSpec, DriveSpec};
 use iopilot_device::{Mechanics, SeekCurve};
 
-/// What a request tells of the time of its seek.
+/// The bounds that one request sets for the time of its seek.
 #[derive(Clone, Copy, Debug)]
-struct Clue {
+struct SeekBound {
     distance: u32,
-    /// The arm, or only the head, had to be moved.
+    /// Whether the arm, or only the head, had to move.
     moved: bool,
     write: bool,
-    /// The seek takes no more than so much longer than modelled, and more than this less a revolution, ns.
+    /// The seek exceeds its modelled time by at most this, and by more than this minus a revolution, ns.
     latest: f64,
 }
 
-fn clues(judge: &DriveScore, predicted: &[Predicted], period: f64) -> Vec<Clue> {
+fn seek_bounds(judge: &DriveScore, predicted: &[Predicted], period: f64) -> Vec<SeekBound> {
     let mut out = Vec::new();
     for (r, p) in judge.requests.iter().zip(predicted) {
         let unexpected_hit = r.op == Op::Read && r.service < 0.5 * period;
@@ -31,20 +31,20 @@ fn clues(judge: &DriveScore, predicted: &[Predicted], period: f64) -> Vec<Clue> 
         }
         let late = r.service - p.service;
         let turns = (late / period).round();
-        // Neither the phase that was expected nor a request that took the medium once.
+        // Skip a request whose phase does not fit, or that took more than one additional revolution.
         if (late - turns * period).abs() > 0.12 * period || turns.abs() > 1.0 {
             continue;
         }
         let (moved, write) = (p.seek > 0.0, r.op == Op::Write);
-        out.push(Clue { distance: p.cylinders, moved, write, latest: p.rotation + turns * period });
+        out.push(SeekBound { distance: p.cylinders, moved, write, latest: p.rotation + turns * period });
     }
     out
 }
 
-/// Where most of the intervals `(latest - period, latest]` overlap: the middle of that place, and how many more they are
-/// than at 0. 0 where chance may have put it there: between there and 0 as many begin and end as not, but for twice the
-/// square root of their number.
-fn deepest(latest: &[f64], period: f64) -> (f64, usize) {
+/// The middle of the range where most of the intervals `(latest - period, latest]` overlap, and how many more overlap
+/// there than at 0. Returns 0 if that may be chance: the gain must be twice the square root of the number of interval
+/// ends between there and 0.
+fn deepest_overlap(latest: &[f64], period: f64) -> (f64, usize) {
     let mut edges: Vec<(f64, i32)> = latest.iter().flat_map(|&x| [(x - period, 1), (x, -1)]).collect();
     edges.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let covers = |at: f64| latest.iter().filter(|&&x| x - period < at && at <= x).count();
@@ -65,29 +65,29 @@ fn deepest(latest: &[f64], period: f64) -> (f64, usize) {
     if gain == 0 || (gain as f64) < 2.0 * (between as f64).sqrt() { (0.0, 0) } else { (middle, gain) }
 }
 
-/// The middle of each class of distances, of which there are at most so many, and what seeks over it take longer than
-/// modelled, ns.
-fn corrections(clues: &[Clue], most: usize, period: f64) -> Vec<(f64, f64)> {
+/// For each of at most `most` classes of distances: its middle, and the time that its seeks take longer than modelled,
+/// ns.
+fn corrections(bounds: &[SeekBound], most: usize, period: f64) -> Vec<(f64, f64)> {
     const CLASS: usize = 60;
-    let mut clues = clues.to_vec();
-    clues.retain(|c| c.distance > 0);
-    clues.sort_by_key(|c| c.distance);
-    let classes = (clues.len() / CLASS).clamp(1, most);
+    let mut bounds = bounds.to_vec();
+    bounds.retain(|c| c.distance > 0);
+    bounds.sort_by_key(|c| c.distance);
+    let classes = (bounds.len() / CLASS).clamp(1, most);
     let mut out = Vec::new();
     for k in 0..classes {
-        let class = &clues[k * clues.len() / classes..(k + 1) * clues.len() / classes];
+        let class = &bounds[k * bounds.len() / classes..(k + 1) * bounds.len() / classes];
         if class.len() < CLASS / 2 {
             continue;
         }
         let latest: Vec<f64> = class.iter().map(|c| c.latest).collect();
-        let (change, _) = deepest(&latest, period);
+        let (change, _) = deepest_overlap(&latest, period);
         let middle = class[class.len() / 2].distance;
         out.push((f64::from(middle).sqrt(), change));
     }
     out
 }
 
-/// `points` by the square root of the distance; flat outside.
+/// Interpolates `points` over the square root of the distance; constant outside.
 fn between(points: &[(f64, f64)], at: f64) -> f64 {
     let i = points.partition_point(|p| p.0 < at);
     match (i.checked_sub(1).map(|i| points[i]), points.get(i)) {
@@ -98,7 +98,7 @@ fn between(points: &[(f64, f64)], at: f64) -> f64 {
     }
 }
 
-/// The distances at which a corrected curve is given.
+/// The distances of a corrected curve's table.
 fn distances(curve: &SeekCurve, cylinders: u32) -> Vec<u32> {
     let mut out: Vec<u32> = (1..=10).collect();
     let mut at = 10.0;
@@ -118,8 +118,8 @@ fn distances(curve: &SeekCurve, cylinders: u32) -> Vec<u32> {
     out
 }
 
-/// The seek curve of `mechanics` as a table, plus `change(distance, write)` ns. Writes get a table of their own if they had
-/// one, or if `split`.
+/// The seek curve of `mechanics` as a table, plus `change(distance, write)` ns. Writes get a table of their own if they
+/// had one, or if `split`.
 fn seek_table(mechanics: &Mechanics, split: bool, change: impl Fn(u32, bool) -> f64) -> DriveSeekSpec {
     let table = |write: bool| {
         let time = |d: u32| (d, (mechanics.seek.time_of(d, write) + change(d, write)).max(0.0) / 1e6);
@@ -130,16 +130,16 @@ fn seek_table(mechanics: &Mechanics, split: bool, change: impl Fn(u32, bool) -> 
     DriveSeekSpec { table_ms: table(false), write_table_ms, ..Default::default() }
 }
 
-/// Proposals: the drive with other times for its arm, from what its predictions got wrong.
+/// Proposals: the drive with other arm times, from the errors of its predictions.
 pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Predicted]) -> Vec<DriveSpec> {
     let Ok(model) = drive.model() else { return Vec::new() };
     let mechanics = &model.mechanics;
-    let clues = clues(judge, predicted, mechanics.period);
-    let moving = clues.iter().filter(|c| c.moved);
-    let (writes, reads): (Vec<Clue>, Vec<Clue>) = moving.partition(|c| c.write);
+    let bounds = seek_bounds(judge, predicted, mechanics.period);
+    let moving = bounds.iter().filter(|c| c.moved);
+    let (writes, reads): (Vec<SeekBound>, Vec<SeekBound>) = moving.partition(|c| c.write);
     let mut out = Vec::new();
 
-    // The finer the classes, the fewer clues each has: what no class shows by itself all together may.
+    // With finer classes, each has fewer requests. A change that no class shows alone may show in all together.
     for classes in [16, 4, 1] {
         let by_distance = corrections(&reads, classes, mechanics.period);
         for share in [1.0, 0.5] {
@@ -156,16 +156,16 @@ pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Pred
             out.push(changed);
         }
     }
-    out.extend(command_times(drive, mechanics, &clues));
+    out.extend(command_times(drive, mechanics, &bounds));
     let switches: Vec<f64> = reads.iter().filter(|c| c.distance == 0 && c.moved).map(|c| c.latest).collect();
-    let (change, _) = deepest(&switches, mechanics.period);
+    let (change, _) = deepest_overlap(&switches, mechanics.period);
     if change != 0.0 {
         let mut changed = drive.clone();
         changed.mechanics.head_switch_ms = (changed.mechanics.head_switch_ms + change / 1e6).max(0.0);
         out.push(changed);
     }
     let settles: Vec<f64> = writes.iter().map(|c| c.latest).collect();
-    let (change, _) = deepest(&settles, mechanics.period);
+    let (change, _) = deepest_overlap(&settles, mechanics.period);
     if change != 0.0 {
         let mut changed = drive.clone();
         changed.mechanics.write_settle_ms += change / 1e6;
@@ -174,13 +174,13 @@ pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Pred
     out
 }
 
-/// The drive with other times until the arm starts, and as much less for whatever moves it then: what is asked for on
-/// the track where the arm is has no other time.
-fn command_times(drive: &DriveSpec, mechanics: &Mechanics, clues: &[Clue]) -> Vec<DriveSpec> {
+/// The drive with other command times before the arm starts. The times of all movements shrink by as much, because only
+/// requests on the arm's present track show the command time alone.
+fn command_times(drive: &DriveSpec, mechanics: &Mechanics, bounds: &[SeekBound]) -> Vec<DriveSpec> {
     let mut out = Vec::new();
     let still = |write: bool| {
-        let of = clues.iter().filter(|c| c.write == write && !c.moved).map(|c| c.latest);
-        deepest(&of.collect::<Vec<_>>(), mechanics.period).0 / 1e6
+        let of = bounds.iter().filter(|c| c.write == write && !c.moved).map(|c| c.latest);
+        deepest_overlap(&of.collect::<Vec<_>>(), mechanics.period).0 / 1e6
     };
     let (read, write) = (still(false), still(true));
     for (read, write) in [(read, write), (read, 0.0), (0.0, write), (0.5 * read, 0.5 * write)] {
@@ -208,13 +208,13 @@ mod tests {
 
     #[test]
     fn intervals_overlap_at_the_error() {
-        // A seek that takes 0.7 longer than modelled; revolutions of 10; the wait is anywhere.
-        let clue = |i: i32| {
+        // A seek takes 0.7 longer than modelled, with revolutions of 10 and any rotational wait.
+        let bound = |i: i32| {
             let rotation = f64::from(i * 37 % 100) / 10.0;
             if rotation < 0.7 { rotation + 10.0 } else { rotation }
         };
-        let latest: Vec<f64> = (0..100).map(clue).collect();
-        let (change, gain) = deepest(&latest, 10.0);
+        let latest: Vec<f64> = (0..100).map(bound).collect();
+        let (change, gain) = deepest_overlap(&latest, 10.0);
         assert!((change - 0.65).abs() < 0.1, "{change}");
         assert!(gain >= 5, "{gain}");
     }

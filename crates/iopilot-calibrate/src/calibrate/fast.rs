@@ -1,4 +1,4 @@
-//! Writes that complete from the buffer. They take only firmware and bus, so their times give both.
+//! Writes that complete from the buffer. Only firmware and bus take time, so the times of these writes reveal both.
 
 use super::judge::DriveScore;
 use super::replay::Predicted;
@@ -6,11 +6,12 @@ use super::timeline::Timed;
 use iopilot_block::Op;
 use iopilot_catalogue::DriveSpec;
 
-/// The least number of requests of a kind that are fitted to.
+/// The fewest requests of a kind that are used to fit.
 const FEWEST: usize = 20;
 
-/// The drive with overheads and bus as its fast writes have them: with one overhead after writes, and with one of its own for
-/// writes that go on where the last ended; with the bus of the drive, and with the one that sizes tell.
+/// The drive with the overheads and the bus rate of its fast writes. There are four combinations. Writes have one
+/// overhead after writes, or a separate one if they continue the previous write. The bus rate is the drive's, or the
+/// one that follows from request sizes.
 pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Predicted]) -> Vec<DriveSpec> {
     let whole = |op: Op| -> Vec<Sample> {
         let of_op = (1..judge.requests.len()).filter(|&i| judge.requests[i].op == op);
@@ -25,12 +26,12 @@ pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Pred
             let mut changed = drive.clone();
             changed.bus.write_sector_ms = rate;
             changed.write.sequential_overhead = sequential;
-            let after_write = |s: &&Sample| s.after == Op::Write && (s.goes_on || !sequential);
+            let after_write = |s: &&Sample| s.after == Op::Write && (s.continues || !sequential);
             let o = &mut changed.overheads;
             set(&mut o.write_hit_after_write_ms, writes.iter().filter(after_write), rate);
             set(&mut o.write_hit_after_read_ms, writes.iter().filter(|s| !after_write(s)), rate);
             out.push(changed.clone());
-            // The bus is the same in both directions.
+            // The bus has the same rate in both directions.
             changed.bus.read_sector_ms = rate;
             let o = &mut changed.overheads;
             set(&mut o.read_hit_after_write_ms, hits.iter().filter(|s| s.after == Op::Write), rate);
@@ -41,35 +42,35 @@ pub(super) fn proposals(judge: &DriveScore, drive: &DriveSpec, predicted: &[Pred
     out
 }
 
-/// A request that the buffer served.
+/// A request served by the buffer.
 struct Sample {
     after: Op,
-    goes_on: bool,
+    continues: bool,
     sectors: f64,
-    /// What it took of the overhead and its sectors, if nothing else of the prediction is wrong, ms.
+    /// Its overhead and transfer time if the rest of the prediction is right, ms.
     time: f64,
 }
 
 impl Sample {
     fn of(drive: &DriveSpec, last: &Timed, request: &Timed, predicted: Predicted) -> Option<Self> {
-        let goes_on = last.behind() == request.lba.0;
+        let continues = last.behind() == request.lba.0;
         let o = &drive.overheads;
         let (overhead, sector_ms) = match request.op {
             Op::Read if !predicted.hit => return None,
             Op::Read if last.op == Op::Read => (o.read_hit_after_read_ms, drive.bus.read_sector_ms),
             Op::Read => (o.read_hit_after_write_ms, drive.bus.read_sector_ms),
-            _ if last.op == Op::Write && (goes_on || !drive.write.sequential_overhead) => {
+            _ if last.op == Op::Write && (continues || !drive.write.sequential_overhead) => {
                 (o.write_hit_after_write_ms, drive.bus.write_sector_ms)
             }
             _ => (o.write_hit_after_read_ms, drive.bus.write_sector_ms),
         };
         let sectors = f64::from(request.sectors.0);
         let time = (request.service - predicted.service) / 1e6 + overhead + sectors * sector_ms;
-        Some(Self { after: last.op, goes_on, sectors, time })
+        Some(Self { after: last.op, continues, sectors, time })
     }
 }
 
-/// Sets an overhead to the median of what the requests took beside their sectors.
+/// Sets an overhead to the median time of the requests besides their transfers.
 fn set<'a>(overhead: &mut f64, samples: impl Iterator<Item = &'a Sample>, sector_ms: f64) {
     let mut rest: Vec<f64> = samples.map(|s| s.time - s.sectors * sector_ms).collect();
     if let Some(median) = median(&mut rest) {
@@ -77,7 +78,7 @@ fn set<'a>(overhead: &mut f64, samples: impl Iterator<Item = &'a Sample>, sector
     }
 }
 
-/// What a sector takes, ms: the least squares line through the medians of the sizes, of those after reads.
+/// The time of a sector, ms: the slope of the least-squares line through the medians by size, of requests after reads.
 fn slope(samples: &[Sample]) -> Option<f64> {
     let mut sizes: Vec<f64> = samples.iter().map(|s| s.sectors).collect();
     sizes.sort_by(f64::total_cmp);
@@ -96,7 +97,7 @@ fn slope(samples: &[Sample]) -> Option<f64> {
     (points.len() > 1 && slope > 0.0).then_some(slope)
 }
 
-/// The median; none of few.
+/// The median; `None` of few values.
 fn median(values: &mut [f64]) -> Option<f64> {
     if values.len() < FEWEST {
         return None;

@@ -1,4 +1,4 @@
-//! [`DriveScore`]: how well a drive predicts the training requests.
+//! [`DriveScore`]: the errors of a drive's predictions on the training requests.
 
 use super::replay::{PhaseTracker, Predicted, replay_at_measured_times, replay_while};
 use super::spectrum::{Vector, wrap};
@@ -6,41 +6,41 @@ use super::timeline::Timed;
 use iopilot_block::Op;
 use iopilot_catalogue::DriveSpec;
 
-/// How far off a drive is, in ns a request, on both parts of the training requests: single requests and distributions. By
-/// the first alone a drive of which one request in ten loses a revolution by chance would be one of which none does, as the
-/// median says, and a tenth of a revolution too fast.
+/// The errors of a drive in ns a request, on both halves of the training requests, for single requests and for
+/// distributions. Single requests alone would mislead. If one request in ten loses a revolution by chance, the median
+/// favours a drive without lost revolutions that is a tenth of a revolution too fast.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Score {
     halves: [f64; 2],
 }
 
 impl Score {
-    /// Over both.
+    /// The sum of both halves.
     pub(super) fn total(self) -> f64 {
         self.halves[0] + self.halves[1]
     }
 
-    /// Whether this is better than `other` as a whole and, but for a little, on each half: what helps on one half only
-    /// is chance.
+    /// Whether this is better than `other` in total and not noticeably worse on either half. An improvement on one half
+    /// only is chance.
     pub(super) fn beats(self, other: Self) -> bool {
         let no_worse = self.halves.iter().zip(other.halves).all(|(new, old)| *new <= old * 1.002);
         no_worse && self.total() < other.total() * 0.999
     }
 }
 
-/// What a drive predicts, and how good that is.
+/// The predictions of a drive and their score.
 #[derive(Clone, Debug)]
 pub(super) struct Assessment {
     pub(super) predicted: Vec<Predicted>,
-    /// The sum of all errors up to each request, ns.
+    /// The cumulative error up to each request, ns.
     pub(super) lost: Vec<f64>,
     pub(super) score: Score,
 }
 
-/// How far the distributions of measured and predicted times are apart, ns: the root mean square of the differences of the
-/// sorted times, of which more than `most` counts as that; for reads and for writes, which must not make up for each
-/// other, in the mean over the requests.
-fn apart(requests: &[Timed], predicted: &[Predicted], most: f64) -> f64 {
+/// The distance between the distributions of measured and predicted times, ns: the root mean square of the differences
+/// of the sorted times, each capped at `most`. Reads and writes are compared separately, so that they cannot compensate
+/// each other, and averaged over the requests.
+fn distribution_distance(requests: &[Timed], predicted: &[Predicted], most: f64) -> f64 {
     let of = |op: Op| {
         let both = || requests.iter().zip(predicted).filter(|(r, _)| r.op == op);
         let mut measured: Vec<f64> = both().map(|(r, _)| r.service).collect();
@@ -63,18 +63,18 @@ pub(super) struct DriveScore<'a> {
 }
 
 impl DriveScore<'_> {
-    /// What `drive` predicts; `None` where it contradicts itself.
+    /// The predictions of `drive`; `None` if its values contradict each other.
     pub(super) fn predict(&self, drive: &DriveSpec) -> Option<Vec<Predicted>> {
         let predicted = replay_at_measured_times(drive.model().ok()?, self.requests, self.tracker);
         (predicted.len() == self.requests.len()).then_some(predicted)
     }
 
-    /// What `drive` predicts and how far that is off; `None` where it contradicts itself, or is clearly no better than
-    /// one that has lost `against` after each request: that shows long before the last.
+    /// The predictions of `drive` and their score; `None` if its values contradict each other, or once its cumulative
+    /// error clearly exceeds that of another drive, `against`.
     pub(super) fn assess(&self, drive: &DriveSpec, against: Option<&[f64]>) -> Option<Assessment> {
         let model = drive.model().ok()?;
-        // Absolute errors, of which more than a revolution counts as one: they ask for the median of each kind of
-        // request, and are not carried away by few.
+        // Absolute errors, capped at a revolution. They favour the median of each kind of request and are robust
+        // against outliers.
         let most = model.mechanics.period;
         let mut lost = Vec::with_capacity(self.requests.len());
         let mut sum = 0.0;
@@ -89,14 +89,15 @@ impl DriveScore<'_> {
         let half = self.requests.len() / 2;
         let first = lost[half.max(1) - 1];
         let counts = [half.max(1), (self.requests.len() - half).max(1)].map(|n| 2.0 * n as f64);
-        let apart = |from: usize, to: usize| 0.5 * apart(&self.requests[from..to], &predicted[from..to], most);
+        let apart =
+            |from: usize, to: usize| 0.5 * distribution_distance(&self.requests[from..to], &predicted[from..to], most);
         let by_request = [first / counts[0], (sum - first) / counts[1]];
         let by_distribution = [apart(0, half), apart(half, self.requests.len())];
         let score = Score { halves: [0, 1].map(|i| by_request[i] + by_distribution[i]) };
         Some(Assessment { predicted, lost, score })
     }
 
-    /// Turns the spindle of `drive` so that the first reads from the medium end when they did.
+    /// Sets the initial angle of `drive` so that the first reads from the medium end at their measured times.
     pub(super) fn lock(&self, drive: &mut DriveSpec) {
         const READS: usize = 150;
         let held = PhaseTracker { gain: 0.0, ..self.tracker };

@@ -1,29 +1,29 @@
-//! [`MediaRead`]: the measured requests that tell of the medium, and where on it they ended.
+//! [`MediaRead`]: the measured reads from the medium, and where on it they ended.
 
 use super::timeline::Timed;
 use iopilot_block::{InputError, Op};
 use iopilot_catalogue::{DriveSpec, G1Spec};
 use iopilot_device::{Geometry, HeadOrder, Sparing};
 
-/// A read that came from the medium, from one track, with the place of its last sector.
+/// A read from the medium on a single track, with the position of its last sector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MediaRead {
     pub(super) zone: usize,
-    /// The head in the order in which heads are filled.
+    /// The head, in the order in which heads are filled.
     pub(super) head: i64,
     /// Cylinders from the start of the range.
     pub(super) within: i64,
-    /// Ranges from the start of the zone; where the layout has none, cylinders.
+    /// Ranges from the start of the zone; cylinders if the layout has no ranges.
     pub(super) range: i64,
     /// Where its last sector ends on the track, revolutions from the start of the track.
     pub(super) turns: f64,
-    /// When it completed, ns.
+    /// The completion time, ns.
     pub(super) end: f64,
-    /// Its length.
+    /// The length.
     pub(super) sectors: f64,
 }
 
-/// The layout of a drive without its skews: where sectors lie on their track.
+/// The layout of a drive without its skews: the position of sectors on their tracks.
 pub(super) struct BareLayout {
     geometry: Geometry,
     heads: u32,
@@ -85,8 +85,8 @@ impl BareLayout {
         })
     }
 
-    /// The reads that took longer than half a `period`, continue nothing and lie on one track: nearly all of them come
-    /// from the medium, and end when their last sector has passed.
+    /// The reads that took longer than half a `period`, do not continue the previous request, and lie on one track.
+    /// Nearly all of them come from the medium and end when their last sector has passed.
     pub(super) fn media_reads(&self, requests: &[Timed], period: f64) -> Vec<MediaRead> {
         let continues = |i: usize| i > 0 && requests[i - 1].behind() == requests[i].lba.0;
         let tells = |i: &usize| requests[*i].op == Op::Read && requests[*i].service > 0.5 * period && !continues(*i);

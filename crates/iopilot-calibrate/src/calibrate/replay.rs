@@ -1,5 +1,5 @@
-//! The drive's model at the measured clock: each request is issued when it was measured to be, and the angle of the
-//! spindle is followed by what was measured of the requests before.
+//! Replays requests on the drive's model at the measured times: each is issued at its measured time. The angle of the
+//! spindle is corrected by the measured times of earlier requests.
 
 use super::spectrum::wrap;
 use super::timeline::Timed;
@@ -7,32 +7,32 @@ use iopilot_block::{Flags, Nanos, Op, RequestId};
 use iopilot_device::{Completion, Device, DeviceRequest};
 use iopilot_scsi::{DriveModel, SingleDrive};
 
-/// Follows a spindle whose speed is not quite constant. It knows of each request only what could be measured before the
-/// next is issued.
+/// Follows a spindle whose speed is not quite constant. It uses only what could be measured before the next request is
+/// issued.
 ///
-/// A read from the medium ends when its last sector has passed, in whichever revolution: what it ended later or earlier
-/// than modelled, but for whole revolutions, is the error of the angle and the noise of the measurement.
+/// A read from the medium ends when its last sector has passed, in any revolution. The difference between its measured
+/// and modelled end, modulo whole revolutions, is the error of the angle plus the noise of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseTracker {
-    /// The part of an error that is taken over, 0 (never) to 1.
+    /// The part of an error that is corrected, 0 (none) to 1.
     pub gain: f64,
-    /// Errors beyond this, in revolutions, are cut to it: one strange request does not turn the spindle.
+    /// Larger errors, in revolutions, are clipped to this, so that one outlier does not turn the spindle.
     pub clip: f64,
 }
 
 impl PhaseTracker {
-    /// Takes the spindle as the model has it.
+    /// Keeps the spindle of the model.
     pub const OFF: Self = Self { gain: 0.0, clip: 0.0 };
 }
 
-/// What the model says of one request.
+/// The model's prediction for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Predicted {
     /// Its service time, ns.
     pub service: f64,
-    /// The wait for the first sector after the arm had settled, ns.
+    /// The wait for the first sector after the arm has settled, ns.
     pub rotation: f64,
-    /// How far the arm moved for it.
+    /// The distance of the arm, cylinders.
     pub cylinders: u32,
     /// Seek and head switch, ns.
     pub seek: f64,
@@ -40,7 +40,7 @@ pub struct Predicted {
     pub hit: bool,
 }
 
-/// Replays requests on the model, each at its measured time of issue. O(1) memory beside the result.
+/// Replays requests on the model, each at its measured time of issue. Needs O(1) memory besides the result.
 pub fn replay_at_measured_times(model: DriveModel, requests: &[Timed], tracker: PhaseTracker) -> Vec<Predicted> {
     replay_while(model, requests, tracker, |_, _| true)
 }
@@ -53,11 +53,11 @@ pub(super) fn replay_while(
     mut go_on: impl FnMut(&Timed, &Predicted) -> bool,
 ) -> Vec<Predicted> {
     let period = model.mechanics.period;
-    // The model's clock may run behind the measured one.
+    // The offset lets the model's clock run behind the measured one.
     let base = 1000.0 * period;
     let mut drive = SingleDrive::new(model);
     let mut done: Vec<Completion> = Vec::with_capacity(1);
-    // The model's clock less the measured one.
+    // The model's clock minus the measured one.
     let mut warp = base;
     let mut free = Nanos::ZERO;
     let mut out = Vec::with_capacity(requests.len());

@@ -1,4 +1,5 @@
-//! Everything of a drive but its angles: proposals, each of which stands or falls by the error on the training requests.
+//! Searches for all parameters of a drive except its angles. Each proposal is accepted or rejected by its error on the
+//! training requests.
 
 use super::arm;
 use super::fast;
@@ -8,7 +9,7 @@ use iopilot_block::Op;
 use iopilot_catalogue::DriveSpec;
 use iopilot_scsi::{FastWrite, KeepRequested, ReadAheadRule};
 
-/// A drive and how good it is.
+/// A drive and its assessment.
 #[derive(Clone, Debug)]
 pub(super) struct DriveCandidate {
     pub(super) drive: DriveSpec,
@@ -25,7 +26,7 @@ impl DriveCandidate {
         self.assessment.score.total()
     }
 
-    /// Takes the drive over if it is better.
+    /// Accepts the drive if it is better.
     fn offer(&mut self, judge: &DriveScore, drive: DriveSpec) -> bool {
         if drive == self.drive {
             return false;
@@ -40,8 +41,8 @@ impl DriveCandidate {
     }
 }
 
-/// Improves a drive until nothing helps any more; the arm only where the phase is known, and with it what a read ends
-/// later for each of its sectors, `per_sector` ms. Returns the rules that were changed.
+/// Improves a drive until no proposal helps. The arm is included only if the phase is known. `per_sector` is then the
+/// time that each sector of a read adds, ms. Returns the changed rules.
 pub(super) fn improve(judge: &DriveScore, best: &mut DriveCandidate, per_sector: Option<f64>) -> Vec<String> {
     let mut changed = Vec::new();
     for _ in 0..3 {
@@ -75,8 +76,8 @@ pub(super) fn improve(judge: &DriveScore, best: &mut DriveCandidate, per_sector:
     changed
 }
 
-/// Notes that a rule was changed: none is named twice, none with a value that it has no more, and a switch that was
-/// turned back not at all.
+/// Notes that a rule was changed. No rule is listed twice or with an outdated value, and a switch that was turned back
+/// is not listed.
 fn note(changed: &mut Vec<String>, name: String) {
     let opposite = match (name.strip_suffix(" on"), name.strip_suffix(" off")) {
         (Some(rule), _) => Some(format!("{rule} off")),
@@ -93,7 +94,7 @@ fn note(changed: &mut Vec<String>, name: String) {
     changed.push(name);
 }
 
-/// What a rule sets, each without its value: nothing where it multiplies what was there.
+/// The settings of a rule, each without its value; empty if the rule scales the previous value.
 struct Settings<'a>(Vec<&'a str>);
 
 fn settings(name: &str) -> Settings<'_> {
@@ -111,7 +112,7 @@ impl Settings<'_> {
     }
 }
 
-/// The drive with overheads moved by the medians of what they are off.
+/// The drive with its overheads corrected by median errors, and with small variations.
 fn overheads(judge: &DriveScore, best: &DriveCandidate) -> Vec<DriveSpec> {
     let mut out = Vec::new();
     let median = |op: Op, after: Option<Op>, hit: Option<bool>| {
@@ -138,8 +139,9 @@ fn overheads(judge: &DriveScore, best: &DriveCandidate) -> Vec<DriveSpec> {
     change(&|d| d.overheads.read_hit_after_write_ms = (d.overheads.read_hit_after_write_ms + after_write).max(0.0));
     let (after_read, after_write) = (median(w, Some(r), None), median(w, Some(w), None));
     if best.drive.write.fast == FastWrite::Off {
-        // A write ends some time behind its last sector, a read another. Where writes are to end earlier, reads take
-        // longer behind their sectors, which pass as much earlier, and for which the arm starts as much earlier.
+        // Reads and writes have a completion time after their last sector. If that of writes would become negative,
+        // reads complete later instead. Their sectors then pass earlier by as much, and the arm starts earlier by as
+        // much.
         let error = phase(judge, best);
         let shift = |d: &mut DriveSpec, by: f64| {
             let o = &mut d.overheads;
@@ -189,7 +191,7 @@ fn overheads(judge: &DriveScore, best: &DriveCandidate) -> Vec<DriveSpec> {
     out
 }
 
-/// By how much writes end later than modelled but for whole revolutions, ms: the median.
+/// The median by which writes end later than modelled, modulo whole revolutions, ms.
 fn phase(judge: &DriveScore, best: &DriveCandidate) -> f64 {
     let period = 60e9 / best.drive.mechanics.rotation_rpm;
     let both = judge.requests.iter().zip(&best.assessment.predicted).filter(|(r, _)| r.op == Op::Write);
@@ -210,7 +212,7 @@ const AHEAD: [ReadAheadRule; 6] = [
     ReadAheadRule::Adaptive,
 ];
 
-/// The drive with one of its rules changed.
+/// All variants of the drive with one rule changed.
 fn rules(drive: &DriveSpec, per_sector: Option<f64>) -> Vec<(String, DriveSpec)> {
     let mut out: Vec<(String, DriveSpec)> = Vec::new();
     let mut change = |name: String, f: &dyn Fn(&mut DriveSpec)| {
@@ -300,7 +302,7 @@ mod tests {
     use super::note;
 
     #[test]
-    fn a_rule_is_named_once_and_not_at_all_if_it_is_as_before() {
+    fn a_rule_is_named_once_and_not_at_all_if_it_was_turned_back() {
         let mut changed = Vec::new();
         for name in
             ["combine off", "segments x 2/1", "direct on", "combine on", "segments x 2/1", "direct off", "direct on"]

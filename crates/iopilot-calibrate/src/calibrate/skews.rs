@@ -1,11 +1,12 @@
-//! Where tracks start: the skews of a drive, its rotation period and the side of the think times, from when reads ended.
+//! Fits the angles at which tracks start: the skews of a drive, its rotation period and the side of the think times,
+//! from the times at which reads ended.
 //!
-//! A read from the medium ends at a known angle. Of two reads shortly after one another in one zone, the revolutions
-//! between their ends, but for whole ones, are a sum of few unknowns times whole numbers: heads apart times the track
-//! skew, cylinders apart times the advance from cylinder to cylinder. Unit vectors at that angle, summed over a lattice
-//! of those numbers, have a Fourier transform that peaks at the skews, whatever the drive's file says of them. How high
-//! the peak is (the *coherence*, 0 to 1) tells the right period, the right side of the think times, and whether there is
-//! a phase at all.
+//! A read from the medium ends at a known angle. Consider two reads of one zone shortly after each other. The
+//! revolutions between their ends, modulo whole ones, are a sum of a few unknowns times whole numbers: the heads
+//! between them times the track skew, and the cylinders between them times the advance per cylinder. Unit vectors at
+//! that angle are summed over a lattice of those numbers. Their Fourier transform peaks at the skews, whatever the
+//! drive's file says. The height of the peak (the *coherence*, 0 to 1) identifies the right period, the right side of
+//! the think times, and whether there is a phase at all.
 
 use super::media::{BareLayout, MediaRead};
 use super::spectrum::{Spectrum, Vector, wrap};
@@ -33,28 +34,28 @@ pub(super) enum SkewOrigin {
     File,
     /// Angles that are the same in all zones.
     Common,
-    /// The same, but for the step from range to range.
+    /// Common angles, except for the step from range to range.
     CommonTrack,
-    /// This zone.
+    /// Angles of this zone alone.
     Own,
 }
 
-/// What the phase of media reads tells.
+/// The result of the fit to the reads from the medium.
 #[derive(Clone, Debug)]
 pub(super) struct SkewFit {
-    /// ns.
+    /// One revolution, ns.
     pub(super) period: f64,
     pub(super) zones: Vec<ZoneAngles>,
-    /// Of pairs of reads of the same zone.
+    /// The coherence of pairs of reads in the same zone.
     pub(super) coherence: f64,
     /// The same with the angles of the file.
     pub(super) file_coherence: f64,
-    /// What a read ends later for each of its sectors, ns.
+    /// The time that each sector of a read adds to its end, ns.
     pub(super) per_sector: f64,
-    /// Half of the errors are within this, revolutions.
+    /// The median error, revolutions.
     pub(super) spread: f64,
     pub(super) reads: usize,
-    /// Whether there are ranges of more than a cylinder.
+    /// Whether ranges are longer than one cylinder.
     pub(super) ranged: bool,
 }
 
@@ -71,7 +72,7 @@ fn pairs(reads: &[MediaRead], zones: usize, lags: usize, gap: f64) -> Vec<(usize
     out
 }
 
-/// A set of reads, and what is taken for granted about them.
+/// A set of reads, and fixed parameters.
 struct Search<'a> {
     reads: &'a [MediaRead],
     shape: [usize; 3],
@@ -79,7 +80,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The revolutions between a pair, but for skews.
+    /// The revolutions between a pair, without skews.
     fn turns(&self, (i, j): (usize, usize), period: f64) -> f64 {
         let (a, b) = (&self.reads[i], &self.reads[j]);
         (b.end - a.end - self.per_sector * (b.sectors - a.sectors)) / period - (b.turns - a.turns)
@@ -90,7 +91,7 @@ impl Search<'_> {
         [b.head - a.head, b.within - a.within, b.range - a.range]
     }
 
-    /// The mean vector of pairs when turned back by the skews of their zone.
+    /// The length of the mean vector of pairs, after subtraction of the skews of their zone.
     fn coherence(&self, pairs: &[(usize, usize)], period: f64, zones: &[ZoneAngles]) -> f64 {
         let mut sum = Vector::default();
         for &pair in pairs {
@@ -107,7 +108,7 @@ impl Search<'_> {
         let mut count = 0;
         for &pair in pairs {
             let steps = self.steps(pair);
-            // Further apart than the lattice: aliased.
+            // A larger distance than the lattice would be aliased.
             if steps[2].unsigned_abs() as usize * 2 < self.shape[2] {
                 spectrum.add(steps, Vector::at(self.turns(pair, period)));
                 count += 1;
@@ -117,7 +118,7 @@ impl Search<'_> {
         (peak.power / f64::from(count.max(1)), peak.frequency)
     }
 
-    /// Skews between the points of the lattice: small steps as long as they help.
+    /// Refines skews between the points of the lattice, by small steps as long as they help.
     fn climb(&self, pairs: &[(usize, usize)], period: f64, from: ZoneAngles) -> (f64, ZoneAngles) {
         let ranged = self.shape[1] > 1;
         let score = |a: &ZoneAngles| {
@@ -154,7 +155,7 @@ impl Search<'_> {
         (best, at)
     }
 
-    /// The step from range to range of one zone with the other skews given.
+    /// The step from range to range of one zone, given the other skews.
     fn range_peak(&self, pairs: &[(usize, usize)], period: f64, common: &ZoneAngles) -> (f64, f64) {
         let mut spectrum = Spectrum::new([1, 1, self.shape[2]]);
         for &pair in pairs {
@@ -167,12 +168,12 @@ impl Search<'_> {
     }
 }
 
-/// Whether a peak among `cells` cells of a spectrum of `count` independent vectors is beyond chance (1 in 100).
+/// Whether a peak among `cells` cells of a spectrum of `count` independent vectors exceeds chance (1 in 100).
 fn beyond_chance(coherence: f64, count: usize, cells: usize) -> bool {
     (cells as f64).ln() - count as f64 * coherence * coherence < 0.01_f64.ln()
 }
 
-/// The angles that a file gives.
+/// The angles in the file.
 fn file_angles(layout: &G1Spec, range: u32) -> Vec<ZoneAngles> {
     let angles = |zone: &iopilot_catalogue::G1ZoneSpec| {
         let turns = |revolutions: Option<f64>, sectors: Option<f64>| {
@@ -194,13 +195,13 @@ fn file_angles(layout: &G1Spec, range: u32) -> Vec<ZoneAngles> {
     layout.zone.iter().map(angles).collect()
 }
 
-/// Pairs further apart than so many revolutions tell nothing while the period is known to a percent.
+/// Pairs further apart than this many revolutions are useless while the period is known to a percent.
 const NEAR: f64 = 150.0;
 const LAGS: usize = 8;
-/// Below this many reads nothing is concluded.
+/// The fewest reads from which anything is concluded.
 const FEWEST: usize = 30;
 
-/// Fits all of it. `None` where there is no phase to be seen.
+/// Fits all parameters. `None` if no phase is visible.
 pub(super) fn fit(
     bare: &BareLayout,
     layout: &G1Spec,
@@ -219,7 +220,7 @@ pub(super) fn fit(
     let search = Search { reads, shape, per_sector };
     let file = file_angles(layout, bare.range);
 
-    // The period and the common skews, each period by itself.
+    // The period and the common skews, by a search over periods.
     let mut spectrum = Spectrum::new(shape);
     let step = 0.2 / NEAR;
     let steps = (0.012 / step) as i32;
@@ -246,7 +247,7 @@ pub(super) fn fit(
     let common = ZoneAngles { offset: 0.0, track, cylinder, range, origin: SkewOrigin::Common };
     let common = search.climb(&near, best.1, common).1;
 
-    // Zone by zone: the simplest explanation that is about as good as the best.
+    // Zone by zone, choose the simplest explanation that is about as good as the best.
     let mut angles: Vec<ZoneAngles> = Vec::with_capacity(zones);
     for (z, &of_file) in file.iter().enumerate() {
         let own: Vec<_> = near.iter().copied().filter(|&(i, _)| reads[i].zone == z).collect();
@@ -280,7 +281,7 @@ pub(super) fn fit(
         angles.push(choice.1);
     }
 
-    // The period from ever longer gaps, as long as they agree.
+    // Refine the period from ever longer gaps, as long as they agree.
     let mut reach = NEAR;
     let mut coherence = search.coherence(&near, period, &angles);
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! [`Spectrum`]: at which frequencies do unit vectors over a lattice of whole numbers agree?
+//! [`Spectrum`]: the frequencies at which unit vectors over a lattice of whole numbers agree.
 
 use std::f64::consts::TAU;
 
@@ -39,13 +39,13 @@ impl Vector {
     }
 }
 
-/// What one dimension of a lattice is: numbers are taken modulo `cells`, a power of two.
+/// The size of each dimension of a lattice: numbers are taken modulo it. A power of two.
 pub(super) type LatticeShape = [usize; 3];
 
 /// The highest point of a spectrum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peak {
-    /// Length of the sum of all vectors there.
+    /// The length of the sum of all vectors there.
     pub(super) power: f64,
     /// Revolutions per step in each dimension, 0 to 1.
     pub(super) frequency: [f64; 3],
@@ -63,7 +63,7 @@ impl Spectrum {
         Self { shape, cells: vec![Vector::default(); shape.iter().product()] }
     }
 
-    /// All to zero.
+    /// Sets all cells to zero.
     pub(super) fn clear(&mut self) {
         self.cells.fill(Vector::default());
     }
@@ -75,8 +75,8 @@ impl Spectrum {
         self.cells[cell].add(vector);
     }
 
-    /// Transforms and finds the peak: the frequencies at which the vectors, turned back by them, add up best.
-    /// O(n log n) in the cells of the lattice.
+    /// Transforms the lattice and finds the peak: the frequencies at which the vectors, rotated back by them, add up to
+    /// the longest sum. O(n log n) in the cells of the lattice.
     pub(super) fn peak(&mut self) -> Peak {
         let [n0, n1, n2] = self.shape;
         for row in self.cells.chunks_exact_mut(n2) {
@@ -143,7 +143,7 @@ fn transform(data: &mut [Vector]) {
     }
 }
 
-/// `x` brought to -0.5 to 0.5 by whole revolutions.
+/// `x` reduced to -0.5 to 0.5 by whole revolutions.
 pub(super) fn wrap(x: f64) -> f64 {
     x - x.round()
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn wrapping_takes_away_whole_revolutions() {
+    fn wrapping_removes_whole_revolutions() {
         assert!((wrap(2.7) + 0.3).abs() < 1e-12);
         assert!((wrap(-1.2) + 0.2).abs() < 1e-12);
     }

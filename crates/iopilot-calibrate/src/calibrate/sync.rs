@@ -1,11 +1,11 @@
-//! From skews that are about right to good ones: the zones' offsets by synchronising angles, the spindle's drift, and
-//! trimmed least squares.
+//! Refines approximate skews: the zones' offsets by synchronising angles, the spindle's drift, and trimmed least
+//! squares.
 
 use super::media::MediaRead;
 use super::skews::{SkewOrigin, ZoneAngles};
 use super::spectrum::{Vector, wrap};
 
-/// The reads, and what they are compared with.
+/// The reads, and the parameters of their comparison.
 pub(super) struct Residuals<'a> {
     pub(super) reads: &'a [MediaRead],
     pub(super) period: f64,
@@ -14,7 +14,7 @@ pub(super) struct Residuals<'a> {
 }
 
 impl Residuals<'_> {
-    /// The angle of the spindle when each read ended, less that of its last sector without the zone's offset.
+    /// The angle of the spindle at the end of each read, minus the angle of its last sector without the zone's offset.
     fn turns(&self, zones: &[ZoneAngles]) -> Vec<f64> {
         let turns = |r: &MediaRead| {
             let z = &zones[r.zone];
@@ -25,8 +25,8 @@ impl Residuals<'_> {
     }
 }
 
-/// Offsets of the zones such that reads shortly after one another agree: the phases of the leading eigenvector of the
-/// matrix of their differences.
+/// Offsets of the zones for which consecutive reads agree: the phases of the leading eigenvector of the matrix of their
+/// differences.
 fn offsets(residuals: &Residuals, turns: &[f64], zones: usize) -> Vec<f64> {
     const NEIGHBOURS: usize = 6;
     let mut matrix = vec![Vector::default(); zones * zones];
@@ -45,7 +45,7 @@ fn offsets(residuals: &Residuals, turns: &[f64], zones: usize) -> Vec<f64> {
     for _ in 0..200 {
         let mut next: Vec<Vector> = vector.clone();
         for a in 0..zones {
-            // With the diagonal the matrix has no eigenvalue below 0, and by the weights each zone counts alike.
+            // With the diagonal, the matrix has no negative eigenvalue. The weights make all zones count equally.
             let mut sum = Vector { x: vector[a].x * weight[a], y: vector[a].y * weight[a] };
             for b in 0..zones {
                 sum.add(matrix[a * zones + b].times(vector[b]));
@@ -58,7 +58,7 @@ fn offsets(residuals: &Residuals, turns: &[f64], zones: usize) -> Vec<f64> {
     vector.iter().map(|v| v.turns()).collect()
 }
 
-/// The spindle's angle about each read: the mean direction of the reads around it.
+/// The drift of the spindle at each read: the mean direction of the reads around it.
 fn drift(errors: &[f64]) -> Vec<f64> {
     const REACH: usize = 10;
     let unit: Vec<Vector> = errors.iter().map(|&e| Vector::at(e)).collect();
@@ -72,7 +72,7 @@ fn drift(errors: &[f64]) -> Vec<f64> {
     (0..errors.len()).map(mean).collect()
 }
 
-/// Improves `zones` and what is sent per sector; returns the median error in revolutions.
+/// Refines `zones` and the time per sector; returns the median error in revolutions.
 pub(super) fn refine(residuals: &mut Residuals, zones: &mut [ZoneAngles]) -> f64 {
     let turns = residuals.turns(zones);
     let offsets = offsets(residuals, &turns, zones.len());
@@ -98,7 +98,7 @@ pub(super) fn refine(residuals: &mut Residuals, zones: &mut [ZoneAngles]) -> f64
     spread
 }
 
-/// One step of least squares on the kept reads.
+/// One step of least squares on the reads in `kept`.
 fn step(residuals: &mut Residuals, zones: &mut [ZoneAngles], errors: &[f64], kept: &[usize]) {
     let reads = residuals.reads;
     let count = zones.len();
@@ -122,7 +122,7 @@ fn step(residuals: &mut Residuals, zones: &mut [ZoneAngles], errors: &[f64], kep
         }
         x
     };
-    // Head, cylinder and range of those that share them; the length of all.
+    // Head, cylinder and range of the zones that share them; the length of all reads.
     let shared_track = |o| matches!(o, SkewOrigin::Common | SkewOrigin::CommonTrack);
     let mut changes = vec![[0.0; 3]; count];
     let shared = |&i: &usize| shared_track(zones[reads[i].zone].origin);
@@ -166,13 +166,13 @@ fn step(residuals: &mut Residuals, zones: &mut [ZoneAngles], errors: &[f64], kep
         zone.track += change[0];
         zone.range += change[2];
         zone.cylinder = if ranged { zone.cylinder + change[1] } else { zone.range };
-        // What the slopes take away at the mean of the zone the offset gives back.
+        // The offset compensates for the change of the slopes at the mean of the zone.
         let moved: f64 = (0..3).map(|k| change[k] * mean[k] / mean[5]).sum();
         zone.offset = wrap(zone.offset + mean[4] / mean[5] - moved);
     }
 }
 
-/// Least squares of the last column on the columns `used`; others stay 0.
+/// Least squares of the last column on the columns `used`; the other coefficients stay 0.
 fn solve(rows: &[[f64; 5]], used: &[usize]) -> [f64; 3] {
     let n = used.len();
     let mut a = [[0.0; 4]; 3];
@@ -185,7 +185,7 @@ fn solve(rows: &[[f64; 5]], used: &[usize]) -> [f64; 3] {
         }
     }
     for (i, row) in a.iter_mut().enumerate().take(n) {
-        // A column that does not vary keeps what it has.
+        // A column that does not vary keeps its coefficient.
         row[i] = row[i] * (1.0 + 1e-9) + 1e-6;
     }
     for i in 0..n {

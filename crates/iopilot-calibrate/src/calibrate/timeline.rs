@@ -1,4 +1,4 @@
-//! [`Timeline`]: when each measured request was issued, by either reading of the think times.
+//! [`timeline`]: the issue time of each measured request, for either side of the think times.
 
 use iopilot_block::{Lba, Op, Sectors};
 use iopilot_trace::{ThinkTime, ValidateRecord};
@@ -12,25 +12,25 @@ pub struct Timed {
     pub lba: Lba,
     /// Length.
     pub sectors: Sectors,
-    /// When it was issued; the first record starts at 0.
+    /// The time of issue; the first record starts at 0.
     pub issue: f64,
-    /// The measured time from there to its completion.
+    /// The measured time from issue to completion.
     pub service: f64,
 }
 
 impl Timed {
-    /// When it was completed.
+    /// The time of completion.
     pub fn end(&self) -> f64 {
         self.issue + self.service
     }
 
-    /// The first block behind it.
+    /// The first block behind the request.
     pub fn behind(&self) -> u64 {
         self.lba.0 + u64::from(self.sectors.0)
     }
 }
 
-/// The requests of a trace in measured time, one at a time.
+/// The requests of a trace at their measured times, one at a time.
 pub fn timeline(records: &[ValidateRecord], think: ThinkTime) -> Vec<Timed> {
     let mut now = 0.0;
     let mut out = Vec::with_capacity(records.len());

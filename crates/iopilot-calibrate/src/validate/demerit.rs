@@ -1,18 +1,18 @@
-//! The demerit figure: how far two distributions are apart (Ruemmler and Wilkes 1994, Ganger 5.4.2).
+//! The demerit figure: the distance between two distributions (Ruemmler and Wilkes 1994, Ganger 5.4.2).
 //!
 //! It is the root of the mean squared horizontal distance between the two cumulative curves. DiskSim 4.0 reads the
-//! curves off its histograms: buckets of a microsecond that grow by a hundredth, fractions of six decimals. So does
-//! this, to give the same third digit.
+//! curves from its histograms: buckets of a microsecond that grow by a hundredth, and fractions of six decimals.
+//! [`demerit`] does the same, and agrees to the third digit.
 //!
-//! A histogram gives the one slowest request of a few thousand its full weight. DiskSim prints nothing for reads and writes
-//! apart; there the curves are drawn through the times themselves ([`demerit_of_quantiles`]).
+//! In a histogram the slowest of a few thousand requests has its full weight. DiskSim prints no separate figures for
+//! reads and writes. For those the curves are drawn through the times themselves ([`demerit_of_quantiles`]).
 
-/// Buckets of a histogram; the last takes the rest.
+/// Buckets of a histogram; the last one has no upper edge.
 const BUCKETS: usize = 1750;
-/// Steps in which the curves are compared.
+/// The step of the fractions at which the curves are compared.
 const STEP: f64 = 0.0001;
 
-/// The demerit figure of two samples of times in milliseconds, in milliseconds; 0 where one is empty.
+/// The demerit figure of two samples of times in milliseconds, in milliseconds; 0 if one is empty.
 pub fn demerit(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
@@ -30,8 +30,8 @@ pub fn demerit(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The same distance between the curves drawn straight from each time to the next, as spreadsheets and statistics
-/// packages interpolate quantiles: read at 10,000 fractions, the middles of equal parts.
-pub fn demerit_of_quantiles(a: &[f64], b: &[f64]) -> f64 {
+/// packages interpolate quantiles. The curves are compared at 10,000 fractions, the middles of equal parts.
+pub(super) fn demerit_of_quantiles(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 0.0;
     }
@@ -57,7 +57,7 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted.get(i + 1).map_or(low, |high| low + (high - low) * (place - i as f64))
 }
 
-/// Upper edges in microseconds: 0, 1, 2, ... and a hundredth more from 100 on.
+/// Upper edges in microseconds: 0, 1, 2, ..., growing by a hundredth from 100 on.
 fn edges() -> Vec<u64> {
     let mut edges = vec![0u64];
     while edges.len() < BUCKETS - 1 {
@@ -70,7 +70,7 @@ fn edges() -> Vec<u64> {
 /// A cumulative curve of points (time, fraction), read at rising fractions.
 struct Curve {
     points: Vec<(f64, f64)>,
-    /// The first point that has the fraction asked for last.
+    /// The first point that reaches the last requested fraction.
     place: usize,
 }
 
@@ -93,8 +93,8 @@ impl Curve {
         Self { points, place: 0 }
     }
 
-    /// The time at fraction `p`, which never falls from call to call: linear between the first point that has it and
-    /// the point before.
+    /// The time at fraction `p`, which must not decrease from call to call. Linear between the first point that reaches
+    /// it and the previous point.
     fn at(&mut self, p: f64) -> f64 {
         while self.points[self.place].1 < p && self.place + 1 < self.points.len() {
             self.place += 1;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_distribution_is_at_no_distance_from_itself() {
+    fn a_distribution_has_no_distance_from_itself() {
         let sample: Vec<f64> = (1..2000).map(|i| f64::from(i) * 0.01).collect();
         assert_eq!(demerit(&sample, &sample), 0.0);
         assert_eq!(demerit(&sample, &[]), 0.0);
@@ -138,8 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn one_strange_time_weighs_a_third_of_what_it_does_in_a_histogram() {
-        // Of 3000 times one is 9 off: by itself 81 / 3000, on the slope from its neighbour a third of that.
+    fn an_outlier_weighs_a_third_of_its_weight_in_a_histogram() {
+        // One of 3000 times is off by 9. It alone would contribute 81 / 3000; the slope from its neighbour contributes
+        // a third of that.
         let sample: Vec<f64> = (0..3000).map(|_| 1.0).collect();
         let mut strange = sample.clone();
         strange[7] = 10.0;

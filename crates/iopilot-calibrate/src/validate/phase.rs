@@ -1,22 +1,22 @@
-//! Which think time stands in a trace: found by whether the spindle turns evenly.
+//! The side of the think times in a trace, inferred from the even rotation of the spindle.
 
 use iopilot_block::{Nanos, Op};
 use iopilot_device::Mechanics;
 use iopilot_trace::{ThinkTime, ValidateRecord};
 use std::f64::consts::TAU;
 
-/// Reads that take less were served from the drive's buffer, ms.
+/// Shorter reads were served from the drive's buffer, ms.
 const FROM_MEDIUM: f64 = 3.0;
-/// How many tracks, reads and milliseconds apart two reads may be for the errors of a file's skews and rotation period
-/// not to add up to a turn.
+/// The most tracks, reads and milliseconds between two reads for which the errors of a file's skews and rotation period
+/// do not add up to a revolution.
 const NEAR: (u32, usize, f64) = (10, 5, 400.0);
 
-/// Whether the think times are those before or after their requests: the way of reading them that makes reads end
-/// where the spindle puts them. `None` where neither does clearly; DiskSim takes them as after.
+/// Whether think times precede or follow their requests: the side for which reads end at the right angle of the
+/// spindle. `None` if neither side is clearly better; DiskSim assumes after.
 ///
-/// A read from the medium ends shortly after its last sector has passed. So from one to another the spindle turns by
-/// the difference of their angles, but for a whole number of turns, if the clock is right. Where the skews of the
-/// layout are not exact, that holds for reads that are near each other only.
+/// A read from the medium ends shortly after its last sector has passed. So between two reads the spindle advances by
+/// the difference of their angles, modulo whole revolutions, if the clock is right. If the skews of the layout are not
+/// exact, this holds only for reads that are near each other.
 pub fn think_by_phase(mechanics: &Mechanics, records: &[ValidateRecord]) -> Option<ThinkTime> {
     let (before, after) = (reads(mechanics, records, ThinkTime::Before), reads(mechanics, records, ThinkTime::After));
     let clear = |of: fn(&[Read]) -> f64, least: f64| {
@@ -31,7 +31,7 @@ pub fn think_by_phase(mechanics: &Mechanics, records: &[ValidateRecord]) -> Opti
 struct Read {
     /// When it ended, ms.
     end: f64,
-    /// The turns of the spindle until then, less the angle of its last block.
+    /// The revolutions of the spindle until then, minus the angle of its last block.
     phase: f64,
     /// The track of that block, counted from the first.
     track: u32,
@@ -60,7 +60,7 @@ fn reads(mechanics: &Mechanics, records: &[ValidateRecord], think: ThinkTime) ->
     reads
 }
 
-/// How even the steps of the phase from one read to the next are: 0 for random ones, 1 for equal ones.
+/// The uniformity of the phase steps from one read to the next: 0 for random ones, 1 for equal ones.
 fn coherence_of_all(reads: &[Read]) -> f64 {
     coherence(reads.windows(2).map(|pair| pair[1].phase - pair[0].phase))
 }

@@ -7,10 +7,10 @@ use iopilot_trace::{ThinkTime, ValidateRecord};
 /// The completion after which the next request is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplayClock {
-    /// The completion in the model, as DiskSim does: the phase of the real spindle is soon lost.
+    /// The completion in the model, as in DiskSim. The phase of the real spindle is soon lost.
     #[default]
     Model,
-    /// The measured completion: the phase is kept, as far as the model's rotation period is right, and single requests
+    /// The measured completion. The phase is kept as far as the model's rotation period is right, so single requests
     /// can be predicted.
     Measured,
 }
@@ -22,12 +22,12 @@ pub struct Replayed {
     pub op: Op,
     /// The measured service time.
     pub measured_ms: f64,
-    /// The model's.
+    /// The model's service time.
     pub model_ms: f64,
 }
 
-/// Sends `records` to `device`, each when the one before is complete and its think time over. Those beyond the end of
-/// the device are left out.
+/// Sends `records` to `device`, each after the previous one is complete and its think time is over. Records beyond the
+/// end of the device are left out.
 pub fn replay<D: Device>(
     device: &mut D,
     records: &[ValidateRecord],
@@ -36,7 +36,7 @@ pub fn replay<D: Device>(
 ) -> Vec<Replayed> {
     let mut replayed = Vec::with_capacity(records.len());
     let mut out = Vec::new();
-    // When the next request is to be issued by the clock, and when the device was done with the last.
+    // When the clock issues the next request, and when the device completed the last.
     let (mut due, mut free) = (Nanos::ZERO, Nanos::ZERO);
     for (i, record) in records.iter().enumerate() {
         let next_think = match think {
@@ -63,7 +63,7 @@ pub fn replay<D: Device>(
     replayed
 }
 
-/// How long `device` takes for one request issued at `now`.
+/// The service time of `device` for one request issued at `now`.
 fn serve<D: Device>(
     device: &mut D,
     record: &ValidateRecord,
@@ -79,6 +79,6 @@ fn serve<D: Device>(
             return completion.at.since(now);
         }
     }
-    // A device always completes what it was given.
+    // A device always completes its requests.
     Nanos::ZERO
 }

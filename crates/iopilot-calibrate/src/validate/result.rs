@@ -1,24 +1,24 @@
-//! [`Validation`]: how well a model agrees with the drive.
+//! [`Validation`]: the agreement between a model and the drive.
 
 use super::demerit::{demerit, demerit_of_quantiles};
 use super::replay::Replayed;
 use iopilot_block::Op;
 use serde::Serialize;
 
-/// The comparison. Times in milliseconds; percentages are of the measured mean.
+/// The comparison. Times are in milliseconds; percentages are of the measured mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Validation {
     /// Requests compared.
     pub requests: usize,
     /// The mean of the measured service times.
     pub mean_measured_ms: f64,
-    /// The mean of the model's.
+    /// The mean of the modelled service times.
     pub mean_model_ms: f64,
-    /// How far the two distributions are apart, as DiskSim 4.0 reckons, see [`demerit`].
+    /// The distance between the two distributions, as DiskSim 4.0 computes it; see [`demerit`].
     pub demerit_ms: f64,
-    /// The same as a part of the measured mean.
+    /// The same in percent of the measured mean.
     pub demerit_percent: f64,
-    /// The reads alone; `None` where there are none.
+    /// The reads alone; `None` if there are none.
     pub reads: Option<PartValidation>,
     /// The writes alone.
     pub writes: Option<PartValidation>,
@@ -26,40 +26,40 @@ pub struct Validation {
     pub errors: Errors,
 }
 
-/// The comparison of the reads or the writes. As in [`Validation`], but for the demerit figure.
+/// The comparison of the reads or the writes. As in [`Validation`], except for the demerit figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartValidation {
     /// Requests compared.
     pub requests: usize,
     /// The mean of the measured service times.
     pub mean_measured_ms: f64,
-    /// The mean of the model's.
+    /// The mean of the modelled service times.
     pub mean_model_ms: f64,
-    /// How far the two distributions are apart, see [`demerit_of_quantiles`].
+    /// The distance between the two distributions, by interpolated quantiles.
     pub demerit_ms: f64,
-    /// The same as a part of the measured mean.
+    /// The same in percent of the measured mean.
     pub demerit_percent: f64,
-    /// How far they are apart by DiskSim's histograms, see [`demerit`].
+    /// The distance by DiskSim's histograms; see [`demerit`].
     pub histogram_demerit_ms: f64,
 }
 
-/// The differences between model and drive, request by request, without their sign.
+/// The absolute differences between model and drive, request by request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Errors {
-    /// Half of the requests are no further off.
+    /// The median.
     pub median_ms: f64,
-    /// 19 of 20 requests are no further off.
+    /// The 95th percentile.
     pub p95_ms: f64,
-    /// The root of the mean square.
+    /// The root mean square.
     pub rmse_ms: f64,
-    /// The share of requests that are off by 0.5 ms or less.
+    /// The share of requests with an error of at most 0.5 ms.
     pub within_half_ms: f64,
-    /// The share that is off by over half a rotation: the model missed a turn that the drive caught, or took for a hit
-    /// what was none, or the reverse.
+    /// The share with an error of over half a revolution: the model and the drive differ by a revolution, or about
+    /// whether the request was a cache hit.
     pub off_half_rotation: f64,
 }
 
-/// Compares; `rotation_ms` is one revolution. `None` where there is nothing to compare.
+/// Compares; `rotation_ms` is one revolution. `None` if there is nothing to compare.
 pub fn compare(replayed: &[Replayed], rotation_ms: f64) -> Option<Validation> {
     let of = |op: Op| {
         let some: Vec<Replayed> = replayed.iter().copied().filter(|r| r.op == op).collect();
@@ -111,7 +111,7 @@ fn errors(replayed: &[Replayed], rotation_ms: f64) -> Errors {
         median_ms: quantile(0.5),
         p95_ms: quantile(0.95),
         rmse_ms: (off.iter().map(|e| e * e).sum::<f64>() / n as f64).sqrt(),
-        // Times are whole nanoseconds: what is 0.5 ms in them may be a little more as a float.
+        // Times are whole nanoseconds: 0.5 ms may be a little more as a float.
         within_half_ms: share(off.partition_point(|&e| e <= 0.5 + 1e-9)),
         off_half_rotation: share(n - off.partition_point(|&e| e <= rotation_ms / 2.0)),
     }

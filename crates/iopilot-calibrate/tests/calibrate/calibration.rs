@@ -1,6 +1,6 @@
-//! Calibration: on drives whose truth is known, and on measured ones.
+//! Calibration of drives whose true parameters are known, and of measured ones.
 
-// The lint spares `#[test]` functions only, not what they share.
+// The lint exempts only `#[test]` functions, not their helpers.
 #![allow(clippy::unwrap_used)]
 
 use super::data;
@@ -68,8 +68,8 @@ fn file_drive() -> DriveSpec {
     drive_of(DiskSpec::from_toml(FILE, "made-up.toml").unwrap())
 }
 
-/// What the drive is like that the file is about: it turns slower, its skews are other angles, its zones start
-/// elsewhere, its arm takes longer and its hits do too.
+/// The real drive behind the file: it rotates slower, its skews are other angles, its zones start at other angles, and
+/// its arm and its hits take longer.
 fn true_drive() -> DriveSpec {
     let mut drive = file_drive();
     drive.mechanics.rotation_rpm = 9977.0;
@@ -87,7 +87,7 @@ fn true_drive() -> DriveSpec {
     drive
 }
 
-/// Reads and writes all over the disk, one in three close behind the one before.
+/// Reads and writes over the whole disk; one in three closely follows the previous request.
 fn requests(count: u32, capacity: u64) -> Vec<(Op, u64, u32, u64)> {
     let mut seed = 7_u64;
     let mut random = |n: u64| {
@@ -109,7 +109,8 @@ fn requests(count: u32, capacity: u64) -> Vec<(Op, u64, u32, u64)> {
 fn measure(drive: &DriveSpec, count: u32) -> Vec<ValidateRecord> {
     let model = drive.model().unwrap();
     let wanted = requests(count, model.mechanics.geometry.capacity());
-    // Service times depend on when requests are issued, and these on the service times before: one after another.
+    // Service times depend on the issue times, which depend on the earlier service times. So requests run one after
+    // another.
     let mut timed: Vec<Timed> = Vec::new();
     let mut now = 0.0;
     let mut device = SingleDrive::new(model);
@@ -143,7 +144,7 @@ fn serve(device: &mut SingleDrive, request: &Timed) -> u64 {
 }
 
 #[test]
-fn the_truth_about_a_drive_comes_back() {
+fn the_true_parameters_of_a_drive_are_recovered() {
     let truth = true_drive();
     let records = measure(&truth, 2400);
     let c = calibrate(&file_drive(), &records, 0.5).unwrap();
@@ -168,7 +169,7 @@ fn the_truth_about_a_drive_comes_back() {
 }
 
 #[test]
-fn the_test_requests_are_never_looked_at() {
+fn the_test_requests_do_not_influence_the_fit() {
     let records = measure(&true_drive(), 900);
     let mut other = records.clone();
     for record in &mut other[450..] {
@@ -194,7 +195,7 @@ fn a_calibrated_drive_predicts_the_same_after_a_round_trip_through_toml() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_fitted_to_is_refused() {
+fn a_trace_that_cannot_be_fitted_is_refused() {
     let records = measure(&true_drive(), 300);
     let short = calibrate(&file_drive(), &records[..100], 0.5).unwrap_err().to_string();
     assert!(short.contains("50 requests to fit to"), "{short}");
@@ -206,7 +207,7 @@ fn a_trace_that_cannot_be_fitted_to_is_refused() {
 
 #[test]
 fn without_a_phase_the_angles_of_the_file_stay() {
-    // Service times that have nothing to do with any spindle.
+    // Service times that are unrelated to any spindle.
     let mut records = measure(&true_drive(), 600);
     for (i, record) in records.iter_mut().enumerate() {
         record.service = Nanos(3_000_000 + (i as u64 * 7_919_993) % 9_000_000);
@@ -223,7 +224,7 @@ fn a_tracker_follows_a_spindle_that_drifts() {
     let records = measure(&truth, 600);
     let requests = iopilot_calibrate::timeline(&records, ThinkTime::Before);
     let mut slower = truth;
-    // A ten-thousandth: a revolution in ten thousand, or 2 ms by the end.
+    // A drift of a ten-thousandth: one revolution in ten thousand, or 2 ms by the end.
     slower.mechanics.rotation_rpm *= 0.9999;
     let error = |gain: f64| {
         let predicted = replay_at_measured_times(slower.model().unwrap(), &requests, PhaseTracker { gain, clip: 0.1 });
@@ -234,10 +235,10 @@ fn a_tracker_follows_a_spindle_that_drifts() {
     assert!(error(0.3) < 0.06, "{}", error(0.3));
 }
 
-/// Fits one measured drive to the first half of its trace and holds it, on the second half, against DiskSim 4.0: the share
-/// of requests off by over half a rotation, at the measured clock, is below `part` of its share over the whole trace
-/// `off` (in percent); and by DiskSim's own way, after the modelled completions, the demerit figures are below `most` of
-/// its, as a whole, of reads and of writes.
+/// Fits one measured drive to the first half of its trace and compares it with DiskSim 4.0 on the second half. At the
+/// measured times, the share of requests off by over half a revolution is below `part` of DiskSim's share over the
+/// whole trace, `off` (in percent). With DiskSim's clock, after the modelled completions, the demerit figures are below
+/// `most` of DiskSim's, in total, of reads and of writes.
 fn beats_disksim(name: &str, off: f64, part: f64, most: [f64; 3]) {
     let Some(folder) = data().map(|data| data.join("disks")) else { return };
     let load = |reading| {
@@ -283,7 +284,7 @@ fn barracuda_has_a_third_of_disksims_errors() {
 
 #[test]
 fn hp_c2247a_has_fewer_errors_than_disksim() {
-    // DiskSim is within 1.1 % there, as near as half of the trace is to the other half.
+    // DiskSim is within 1.1 % there, which is as close as the two halves of the trace are to each other.
     beats_disksim("hp_c2247a", 4.3, 1.0, [1.1, 1.15, 0.7]);
 }
 

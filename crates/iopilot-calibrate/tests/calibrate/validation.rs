@@ -1,4 +1,4 @@
-//! The drives whose times were measured: our figures against DiskSim's, and what another clock makes of them.
+//! The measured drives: our figures against DiskSim's, and the effect of another clock.
 
 use crate::data;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
@@ -18,7 +18,7 @@ fn validate(data: &Path, name: &str, reading: Reading) -> Validation {
     compare(&replayed, rotation).expect("the trace is not empty")
 }
 
-/// Demerit figures of DiskSim 4.0: ms, and of reads and of writes in percent of their own mean.
+/// Demerit figures of DiskSim 4.0: in ms; of reads and of writes in percent of their own mean.
 const OF_DISKSIM: [(&str, f64, f64, f64); 6] = [
     ("atlas10k", 0.2677, 7.0, 14.9),
     ("cheetah9LP", 0.107, 2.1, 8.5),
@@ -33,14 +33,14 @@ fn percent(part: Option<&PartValidation>) -> f64 {
 }
 
 #[test]
-fn read_as_disksim_reads_it_a_file_gives_disksims_figures() {
+fn with_disksims_reading_a_file_gives_disksims_figures() {
     let Some(data) = data() else { return };
     for (name, all, reads, writes) in OF_DISKSIM {
         let v = validate(&data, name, Reading::DiskSim);
         let (r, w) = (percent(v.reads.as_ref()), percent(v.writes.as_ref()));
         eprintln!("{name}: {:.4} ms of {:.3} ms, reads {r:.2} %, writes {w:.2} %", v.demerit_ms, v.mean_measured_ms);
         assert!((v.demerit_ms / all - 1.0).abs() < 0.01, "{name}: {v:?}");
-        // To the digit that is known of DiskSim's.
+        // To the last known digit of DiskSim's figure.
         assert!((r - reads).abs() < 0.051 && (w - writes).abs() < 0.051, "{name}: {v:?}");
     }
     for (name, mean) in [("hp_c2247a", 15.315), ("atlas10k", 3.971)] {
@@ -49,10 +49,10 @@ fn read_as_disksim_reads_it_a_file_gives_disksims_figures() {
     }
 }
 
-/// Nowhere worse than DiskSim, as a whole and for reads and writes apart, and better where the drive does what DiskSim
-/// does not.
+/// Never worse than DiskSim, in total and for reads and writes separately. Better where the drive does what DiskSim
+/// does not model.
 #[test]
-fn read_as_the_drive_it_describes_a_file_comes_nearer_to_the_drive() {
+fn with_the_drives_reading_a_file_comes_nearer_to_the_drive() {
     let Some(data) = data() else { return };
     let mut better = [0; 3];
     for (name, all, reads, writes) in OF_DISKSIM {
@@ -69,7 +69,7 @@ fn read_as_the_drive_it_describes_a_file_comes_nearer_to_the_drive() {
     assert!(better[0] >= 5 && better[1] >= 4 && better[2] >= 3, "{better:?}");
 }
 
-/// What changing one parameter does to demerit figure and mean, in DiskSim 4.0 and here.
+/// The effect of changing one parameter on demerit figure and mean, in DiskSim 4.0 and here.
 #[test]
 fn parameters_act_as_in_disksim() {
     let Some(data) = data() else { return };
@@ -104,10 +104,9 @@ fn parameters_act_as_in_disksim() {
     near("hp minimum seek", run(hp, &|m| m.write.min_seek_delay = 0.0), (0.094, 15.309));
 }
 
-/// In the traces of the three later drives a think time is the one before its request, in the older ones
-/// the one after it.
+/// In the traces of the three later drives a think time precedes its request; in the older ones it follows.
 #[test]
-fn the_spindle_tells_which_think_time_a_trace_has() {
+fn the_spindle_shows_the_side_of_the_think_times() {
     let Some(data) = data() else { return };
     for (name, think) in [
         ("atlas10k", Some(ThinkTime::Before)),
@@ -115,7 +114,7 @@ fn the_spindle_tells_which_think_time_a_trace_has() {
         ("barracuda", Some(ThinkTime::Before)),
         ("hp_c2247a", Some(ThinkTime::After)),
         ("dec_rz26", Some(ThinkTime::After)),
-        // No phase was found in this one.
+        // No phase was found in this trace.
         ("hp_c3323a", None),
     ] {
         let disks = data.join("disks");
@@ -125,9 +124,9 @@ fn the_spindle_tells_which_think_time_a_trace_has() {
     }
 }
 
-/// What the rules for buffers rest on, seen in the traces alone: of reads of blocks that had been read just before, or of
-/// others closely before those on the disk, how many came from the buffer. Where "Read-ahead over requested" lets
-/// read-ahead overwrite them they are gone; where "Read any free blocks" keeps what passes before a request, it is there.
+/// The evidence for the buffer rules, from the traces alone. It counts how many reads came from the buffer, of blocks
+/// that had just been read or that lie closely before those. If "Read-ahead over requested" lets read-ahead overwrite
+/// such blocks, they are gone. If "Read any free blocks" keeps blocks that pass before a request, they are there.
 #[test]
 fn repeated_reads_tell_what_a_buffer_keeps() {
     let Some(data) = data() else { return };
@@ -140,7 +139,7 @@ fn repeated_reads_tell_what_a_buffer_keeps() {
         let records = read_validate(&data.join(format!("disks/{name}.trace"))).unwrap_or_else(|e| panic!("{e}"));
         let model = drive.model;
         let end = |r: &ValidateRecord| r.lba.0 + u64::from(r.sectors.0);
-        // A quarter of a revolution and the transfer: few reads from the medium are as fast.
+        // A quarter of a revolution plus the transfer: few reads from the medium are as fast.
         let from_buffer = |r: &ValidateRecord| {
             let transfer = f64::from(r.sectors.0) * model.bus.block_times.read;
             (r.service.0 as f64) < 0.25 * model.mechanics.period + transfer
@@ -165,7 +164,7 @@ fn tiny() -> DriveModel {
     load_drive(&path).unwrap_or_else(|e| panic!("{e}")).model
 }
 
-/// Reads of single blocks all over the tiny drive, measured on `truth`.
+/// Reads of single blocks over the whole tiny drive, measured on `truth`.
 fn measured_on(truth: DriveModel) -> Vec<ValidateRecord> {
     let capacity = truth.mechanics.geometry.capacity();
     let record = |i: u64| ValidateRecord {
@@ -184,10 +183,11 @@ fn measured_on(truth: DriveModel) -> Vec<ValidateRecord> {
     records
 }
 
-/// Of a drive that is like the model but tells a millisecond later that it is done, every request is a millisecond off if
-/// each is issued when it was: the spindle is where it was. After the modelled completions it is not.
+/// This drive behaves like the model but reports completion a millisecond later. If each request is issued at its
+/// measured time, the spindle's angle is right and every request is a millisecond off. After the modelled completions
+/// the angle is wrong.
 #[test]
-fn at_the_measured_clock_the_spindle_stays_where_it_was() {
+fn at_the_measured_times_the_angle_of_the_spindle_is_kept() {
     let mut truth = tiny();
     truth.overheads.read_completion += 1e6;
     let records = measured_on(truth);
@@ -199,9 +199,9 @@ fn at_the_measured_clock_the_spindle_stays_where_it_was() {
     assert!(off(ReplayClock::Model) > 200, "{}", off(ReplayClock::Model));
 }
 
-/// The think time of a line is spent after its request, or before it.
+/// The think time of a line follows its request, or precedes it.
 #[test]
-fn think_times_are_read_as_told() {
+fn think_times_are_read_on_the_given_side() {
     let records = measured_on(tiny());
     let wrong = |think| {
         let replayed = replay(&mut SingleDrive::new(tiny()), &records, ReplayClock::Model, think);

@@ -16,7 +16,7 @@ const HEADER: &str = "| name | model | GB | rpm | heads × cylinders | average s
 const RANDOM_READS: u32 = 2000;
 /// Their size: 4 KiB.
 const RANDOM_SECTORS: u32 = 8;
-/// Sequential reads that are timed, after [`FIRST_READS`] that start the read-ahead.
+/// Sequential reads that are timed. [`FIRST_READS`] precede them and start the read-ahead.
 const STREAM_READS: u32 = 400;
 const FIRST_READS: u32 = 4;
 /// Their size: 128 KiB.
@@ -24,10 +24,10 @@ const STREAM_SECTORS: u32 = 256;
 
 impl Catalogue {
     /// The table of all drives in Markdown. The last two columns are simulated, one request at a time: the mean time of
-    /// random reads of 4 KiB, and the rate of sequential reads of 128 KiB from the first block.
+    /// random 4-KiB reads, and the rate of sequential 128-KiB reads from the first block.
     ///
     /// # Errors
-    /// Where a description of the catalogue is not sound.
+    /// Where a description of the catalogue is invalid.
     pub fn markdown() -> Result<String, DeviceError> {
         let mut table = HEADER.to_owned();
         for name in Self::names() {

@@ -1,4 +1,4 @@
-//! The seek curve: the least accesses over many distances, the overhead taken off.
+//! The seek curve: the least time of accesses over many distances.
 
 use super::access::{FoundTrack, step};
 use super::least::{Least, SURE};
@@ -7,13 +7,13 @@ use super::watch::ProbedDevice;
 use iopilot_device::{Geometry, TimedDevice};
 use rand::Rng;
 
-/// Pairs of tracks for each distance, and accesses between each pair at most, without noise and with it.
+/// Pairs of tracks for each distance, and the most accesses for each pair: without noise, and with it.
 const PAIRS: usize = 6;
 const ACCESSES: (usize, usize) = (9, 24);
 /// Distances in each doubling.
 const DISTANCES: i32 = 2;
 
-/// The least access over distances in cylinders, overhead included.
+/// The least access time over each distance in cylinders, overhead included.
 pub(super) fn accesses<D: TimedDevice>(
     w: &mut ProbedDevice<D>,
     geometry: &Geometry,
@@ -44,7 +44,7 @@ pub(super) fn accesses<D: TimedDevice>(
     Ok(distances.iter().zip(least).filter_map(|(&d, least)| Some((d, least.measured()?))).collect())
 }
 
-/// 1, and then so many in each doubling, up to all cylinders but a few.
+/// One cylinder, then [`DISTANCES`] in each doubling, up to nearly all cylinders.
 fn distances(cylinders: u32) -> Vec<u32> {
     let most = f64::from(cylinders.saturating_sub(1)) * 0.98;
     let steps = (0..).map(|i| 2f64.powf(f64::from(i) / f64::from(DISTANCES)));
@@ -54,7 +54,8 @@ fn distances(cylinders: u32) -> Vec<u32> {
     distances
 }
 
-/// Pairs of tracks so far apart on one head, anywhere, the second outside as often as inside.
+/// Random pairs of tracks on one head that are `distance` cylinders apart. The second is outside the first as often as
+/// inside.
 fn pairs_apart<D: TimedDevice>(w: &mut ProbedDevice<D>, geometry: &Geometry, distance: u32) -> Vec<[FoundTrack; 2]> {
     let mut pairs = Vec::with_capacity(PAIRS);
     while pairs.len() < PAIRS {
@@ -64,9 +65,10 @@ fn pairs_apart<D: TimedDevice>(w: &mut ProbedDevice<D>, geometry: &Geometry, dis
             let track = geometry.track_of(geometry.block_at(cylinder, head, 0)?);
             Some(FoundTrack { first: track.first, sectors: track.sectors, angle: 0.0 })
         };
-        // Behind the last block there are none.
+        // There are no tracks behind the last block.
         let (Some(outer), Some(inner)) = (track(cylinder), track(cylinder + distance)) else { continue };
-        // The first must be left behind by read-ahead in neither direction: what follows it is never the second.
+        // Read-ahead must not move the arm toward the second track. So a short pair goes outward, because read-ahead
+        // moves inward.
         let inward = distance > 64 && pairs.len() % 2 == 0;
         pairs.push(if inward { [outer, inner] } else { [inner, outer] });
     }

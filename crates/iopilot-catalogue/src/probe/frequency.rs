@@ -1,9 +1,9 @@
-//! The spindle's frequency, refined by lags that should be whole numbers of revolutions.
+//! The spindle's frequency, refined from lags that should be whole numbers of revolutions.
 
 use super::angle::{median, wrap};
 
-/// The frequency near a given one at which the lags are whole, by least squares, and its standard error. Lags that are further
-/// off than most are left out: what was late had another reason.
+/// The frequency near a given one at which the lags are whole revolutions, by least squares, and its standard error.
+/// Outliers are left out: those reads were late for another reason.
 pub(super) fn refined(lags: &[f64], frequency: f64) -> (f64, f64) {
     const FURTHER: f64 = 6.0;
     let off = |lag: f64| wrap(lag * frequency);

@@ -1,11 +1,11 @@
-//! [`Least`]: a least time, narrowed down by accesses that were in time or too late.
+//! [`Least`]: the least access time, narrowed down by accesses that were in time or too late.
 
 use super::measurement::Measurement;
 
 /// What is known of a least time, ns.
 ///
-/// Each access bounds the least time from above, by its own time, and from below, by that time less a revolution. Noise
-/// makes some bounds near the least time wrong, and so do accesses that were late for another reason. The estimate is the
+/// Each access bounds the least time from above by its own time, and from below by that time minus a revolution. Near
+/// the least time, noise makes some bounds wrong. So do accesses that were late for another reason. The estimate is the
 /// time that contradicts the fewest bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Least {
@@ -16,40 +16,40 @@ pub(super) struct Least {
     /// Upper bounds, and lower bounds.
     enough: Vec<f64>,
     short: Vec<f64>,
-    /// Accesses since the range first was narrow, and how many are wanted.
+    /// Accesses since the range first became narrow, and how many of them are required.
     confirming: u32,
     confirmed: u32,
 }
 
-/// Accesses that confirm a least time: without noise, and with it.
+/// Accesses required to confirm a least time: without noise, and with it.
 const CONFIRMED: (u32, u32) = (2, 16);
-/// With noise, where the time itself is wanted, and not only which of two is longer.
+/// The same with noise, where the time itself is needed, not only which of two times is longer.
 pub(super) const SURE: u32 = 50;
-/// With noise, for the overhead, which is subtracted from all other times.
+/// The same with noise for the overhead, which is subtracted from all other times.
 pub(super) const SUREST: u32 = 200;
-/// To what a least time is narrowed down, revolutions.
+/// The width to which a least time is narrowed down, revolutions.
 const FINE: f64 = 1.0 / 1500.0;
-/// How far below the least time an access is too early, revolutions.
+/// How far below the estimate a confirming access aims, revolutions.
 const EARLIER: f64 = 1.0 / 400.0;
 
 impl Least {
-    /// Nothing known yet, of a disk with this period and noise, ns.
+    /// Nothing known yet, for a disk with this period and noise, ns.
     pub(super) fn new(period: f64, noise: f64) -> Self {
         let confirmed = if noise > FINE / 10.0 * period { CONFIRMED.1 } else { CONFIRMED.0 };
         Self { period, noise, enough: Vec::new(), short: Vec::new(), confirming: 0, confirmed }
     }
 
-    /// With noise, wants so many accesses to confirm the time.
+    /// With noise, requires `confirmed` accesses to confirm the time.
     pub(super) fn sure(self, confirmed: u32) -> Self {
         Self { confirmed: if self.is_noisy() { confirmed } else { self.confirmed }, ..self }
     }
 
-    /// The range that the fewest accesses contradict; where there are several, the lowest.
+    /// The range that the fewest accesses contradict; the lowest of several such ranges.
     fn range(&self) -> Option<(f64, f64)> {
         let mut ends: Vec<(f64, bool)> =
             self.enough.iter().map(|&t| (t, true)).chain(self.short.iter().map(|&t| (t, false))).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Below all of them every time that was too short says that the least is higher.
+        // Below all bounds, each lower bound is contradicted.
         let (mut wrong, mut low) = (self.short.len(), 0.0);
         let mut best: Option<(usize, f64, f64)> = None;
         for (end, enough) in ends {
@@ -62,7 +62,7 @@ impl Least {
         best.map(|(_, low, high)| (low, high))
     }
 
-    /// How far from the least time accesses are informative, ns.
+    /// How far from the least time an access is still informative, ns.
     fn around(&self) -> f64 {
         (EARLIER * self.period).max(1.5 * self.noise)
     }
@@ -85,7 +85,7 @@ impl Least {
         let middle = range.0.midpoint(range.1);
         Some(match self.confirming % 3 {
             _ if !self.is_narrow(range) => middle,
-            // A little too early, as the disk may have been late once for another reason.
+            // A little below the range: the disk may once have been late for another reason.
             _ if !self.is_noisy() => (range.0 - self.around()).max(0.0),
             0 => (middle - self.around()).max(0.0),
             1 => middle,
@@ -111,13 +111,13 @@ impl Least {
         Some(Measurement { value, uncertainty: (high - low) / 2.0 + scatter })
     }
 
-    /// The maximum-likelihood estimate given all bounds, near the range that contradicts the fewest. Its scatter is a third of
-    /// that of the range alone.
+    /// The maximum-likelihood estimate given all bounds, near the range that contradicts the fewest. It scatters a
+    /// third as much as the middle of the range.
     fn likeliest(&self, low: f64, high: f64) -> f64 {
         // The share of accesses that are late for another reason.
         const LATE: f64 = 0.02;
         const STEPS: u32 = 200;
-        // The normal distribution, nearly.
+        // Approximately the normal distribution.
         let enough = |over: f64| LATE / 2.0 + (1.0 - LATE) / (1.0 + (-1.702 * over / self.noise).exp());
         let likelihood = |least: f64| {
             self.enough.iter().map(|time| enough(time - least).ln()).sum::<f64>()
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn accesses_narrow_a_least_time_down_and_confirm_it() {
         for least in [0.1e6, 5.3e6, 17.9e6] {
-            // The third is late for a reason of its own.
+            // The third access is late for another reason.
             let (m, accesses) = found(least, 0.0, |access| access == 2);
             assert!((m.value - least).abs() <= m.uncertainty + EARLIER * 8e6 && accesses < 40, "{m:?} {accesses}");
         }

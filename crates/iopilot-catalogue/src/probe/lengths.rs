@@ -1,15 +1,15 @@
 //! Sectors per track on a noisy disk, from the ends of tracks that lie many tracks apart.
 //!
-//! With noise of some µs, the sectors per track that follow from angles are wrong by a few. But the end of a track shows: the
-//! angle jumps there by the skew, which is a hundred times the noise. The distance between ends that are 64 tracks apart
-//! then gives the sectors per track 64 times as exactly.
+//! With noise of some µs, the sectors per track that follow from angles are wrong by a few. But the end of a track is
+//! visible: the angle jumps there by the skew, which is a hundred times the noise. The distance between two ends that
+//! are 64 tracks apart gives the sectors per track 64 times as exactly.
 
 use super::angle::wrap;
 use super::watch::{BLOCK, ProbedDevice};
 use iopilot_device::TimedDevice;
 use rand::Rng;
 
-/// A place on a track, and how many sectors that has.
+/// A place on a track, and the length of the track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackPosition {
     /// A sector.
@@ -20,7 +20,7 @@ pub(super) struct TrackPosition {
     pub(super) sectors: f64,
     /// Its uncertainty, sectors.
     pub(super) off: f64,
-    /// Where the track ends, once that is known.
+    /// Where the track ends, once known.
     pub(super) end: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn end<D: TimedDevice>(w: &mut ProbedDevice<D>, places: &mut [TrackPo
     Ok(())
 }
 
-/// Refines the sectors per track of each place by the end of the track that is `apart` tracks further on.
+/// Refines the sectors per track of each place from the end of the track `apart` tracks further on.
 pub(super) fn sharpen<D: TimedDevice>(
     w: &mut ProbedDevice<D>,
     places: &mut [TrackPosition],
@@ -63,13 +63,13 @@ pub(super) fn sharpen<D: TimedDevice>(
     for ((i, first, _), end) in asked.into_iter().zip(ends(w, &ranges)?) {
         let Some(end) = end else { continue };
         places[i].sectors = (end - first) as f64 / apart as f64;
-        // Of sectors that are skipped there are rarely more than one so near.
+        // Rarely is more than one sector skipped within so short a distance.
         places[i].off = 1.0 / apart as f64;
     }
     Ok(())
 }
 
-/// Sectors between which a track ends, once.
+/// A range of sectors in which one track ends.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     low: u64,
@@ -78,14 +78,14 @@ struct Range {
     sectors: f64,
 }
 
-/// Where in each range a track ends: the first sector of the next one; `None` where the angle does not jump.
+/// The first sector after the track's end in each range; `None` where the angle does not jump.
 fn ends<D: TimedDevice>(w: &mut ProbedDevice<D>, ranges: &[Range]) -> Result<Vec<Option<u64>>, D::Error> {
     let outer: Vec<u64> = ranges.iter().flat_map(|range| [range.low, range.high]).collect();
     let outer = w.angles(&outer)?;
     let mut found: Vec<Option<(Range, f64, f64)>> = Vec::with_capacity(ranges.len());
     for (range, angles) in ranges.iter().zip(outer.chunks(2)) {
         let known = angles[0].zip(angles[1]).filter(|&(low, high)| {
-            // What was measured before on a machine that was held up may have put the ends the wrong way round.
+            // If the machine was delayed during an earlier measurement, the two ends may be in the wrong order.
             if range.high <= range.low {
                 return false;
             }
@@ -101,14 +101,14 @@ fn ends<D: TimedDevice>(w: &mut ProbedDevice<D>, ranges: &[Range]) -> Result<Vec
         if open.is_empty() {
             break;
         }
-        // Not the middle itself, so that a place that tells nothing is not tried again.
+        // Not the exact middle, so that a place that yielded nothing is not tried again.
         let part = w.random.random_range(0.4..0.6);
         let middle = |range: Range| range.low + 1 + ((range.high - range.low - 2) as f64 * part) as u64;
         let middles: Vec<u64> = open.iter().map(|&i| middle(now[i])).collect();
         let angles = w.rough_angles(&middles)?;
         for ((&i, &middle), angle) in open.iter().zip(&middles).zip(angles) {
             let (Some((_, low, high)), Some(angle)) = (found[i], angle) else { continue };
-            // On the line of the lower end, or on that of the upper one; or it was late.
+            // The angle fits the line through the lower end or that through the upper end; otherwise the read was late.
             let before = wrap(angle - low - (middle - starts[i]) as f64 / now[i].sectors).abs();
             let behind = wrap(high - angle - (tops[i] - middle) as f64 / now[i].sectors).abs();
             if before.min(behind) > JUMP {
@@ -121,14 +121,14 @@ fn ends<D: TimedDevice>(w: &mut ProbedDevice<D>, ranges: &[Range]) -> Result<Vec
             }
         }
     }
-    // A block ends on the next track that has one sector of it.
+    // A block ends on the next track if at least one of its sectors lies there.
     let narrow = |range: &Range| (range.high - range.low <= 1).then_some(range.high + BLOCK - 1);
     Ok(found.iter().zip(&now).map(|(found, range)| found.and_then(|_| narrow(range))).collect())
 }
 
-/// Where zones begin, by the ends of tracks: of two places, one in the zone before and one in it, the tracks on either side end at
-/// whole numbers of tracks from where those of the places do. Where that tells nothing, as sectors are skipped, the range is as
-/// narrow as it got.
+/// Where zones begin, from the ends of tracks. Each change has two places, one in the outer zone and one in the inner
+/// zone. Tracks of either zone end at whole numbers of tracks from the end known for its place. If skipped sectors
+/// spoil this, the range that remains is returned.
 pub(super) fn zone_starts<D: TimedDevice>(
     w: &mut ProbedDevice<D>,
     changes: &[[TrackPosition; 2]],
@@ -144,7 +144,7 @@ pub(super) fn zone_starts<D: TimedDevice>(
             break;
         }
         let part = w.random.random_range(0.35..0.65);
-        // An end of the outer zone's tracks and one of the inner zone's, near the middle.
+        // Near the middle: an end of one of the outer zone's tracks and one of the inner zone's.
         let ends = |i: usize| {
             let ([outer, inner], (low, high)) = (changes[i].map(|place| whole(&place)), ranges[i]);
             let middle = low + ((high - low) as f64 * part) as u64;
@@ -162,7 +162,7 @@ pub(super) fn zone_starts<D: TimedDevice>(
             match (jumps(0), jumps(1)) {
                 (Some(true), Some(false)) => ranges[i].0 = tried[0],
                 (Some(false), Some(true)) => ranges[i].1 = tried[1],
-                // By chance both do, or one was late.
+                // Either both jump by chance, or one read was late.
                 _ => {}
             }
             solved[i] = solve(ranges[i], changes[i].map(|place| whole(&place)));
@@ -175,7 +175,7 @@ fn whole(place: &TrackPosition) -> u64 {
     (place.sectors.round() as u64).max(1)
 }
 
-/// Where outer tracks end and inner ones begin, if a whole number of each fills the range, in one way only.
+/// Where the outer tracks end and the inner ones begin, if whole numbers of both fill the range in exactly one way.
 fn solve((low, high): (u64, u64), [outer, inner]: [u64; 2]) -> Option<u64> {
     const MOST: u64 = 8;
     let length = high.checked_sub(low)?;
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(solve((1000, 1000 + 3 * 1630 + 2 * 1602), [1630, 1602]), Some(1000 + 3 * 1630));
         assert_eq!(solve((1000, 1000 + 2 * 1602), [1630, 1602]), Some(1000));
         assert_eq!(solve((1000, 1000 + 3 * 1630 + 2 * 1602 + 1), [1630, 1602]), None);
-        // Far apart there are many ways.
+        // Over a long range there are many ways.
         assert_eq!(solve((0, 5000 * 1630 + 7000 * 1602), [1630, 1602]), None);
         assert_eq!(solve((0, 6), [3, 2]), None);
     }

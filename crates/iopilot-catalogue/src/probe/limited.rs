@@ -1,14 +1,14 @@
-//! [`Limited`]: a device of which no more than some time is asked.
+//! [`Limited`]: a device with a limit on the time that its requests take.
 
 use super::error::ProbeError;
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 use iopilot_device::TimedDevice;
 
-/// Ends with an error when its time is up.
+/// Serves requests until the time limit is reached, then fails each of them.
 pub(super) struct Limited<'a, D> {
     device: &'a mut D,
     limit: Option<Nanos>,
-    /// By the device's clock.
+    /// Time used, by the device's clock.
     pub(super) spent: Nanos,
 }
 
@@ -17,7 +17,7 @@ impl<'a, D: TimedDevice> Limited<'a, D> {
         Self { device, limit, spent: Nanos::ZERO }
     }
 
-    /// What passed since `before`, the end of the last call; nothing where a restart has set the clock back.
+    /// Adds the time since `before`, when the last call ended; nothing if a restart has set the clock back.
     fn count(&mut self, before: Nanos) {
         self.spent += self.device.now().since(before);
     }
@@ -32,7 +32,7 @@ impl<D: TimedDevice> TimedDevice for Limited<'_, D> {
 
     fn serve(&mut self, op: Op, lba: Lba, sectors: Sectors) -> Result<Nanos, Self::Error> {
         if let Some(limit) = self.limit.filter(|&limit| self.spent >= limit) {
-            return Err(ProbeError::TimeIsUp(limit.as_secs_f64()));
+            return Err(ProbeError::TimeLimit(limit.as_secs_f64()));
         }
         let before = self.device.now();
         let time = self.device.serve(op, lba, sectors)?;
@@ -48,7 +48,7 @@ impl<D: TimedDevice> TimedDevice for Limited<'_, D> {
         ended: &mut Vec<Nanos>,
     ) -> Result<(), Self::Error> {
         if let Some(limit) = self.limit.filter(|&limit| self.spent >= limit) {
-            return Err(ProbeError::TimeIsUp(limit.as_secs_f64()));
+            return Err(ProbeError::TimeLimit(limit.as_secs_f64()));
         }
         let before = self.device.now();
         self.device.serve_together(reads, sectors, in_flight, ended)?;

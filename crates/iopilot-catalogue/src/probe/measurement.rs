@@ -1,6 +1,6 @@
-//! [`Measurement`]: a value and its error.
+//! [`Measurement`]: a value and its uncertainty.
 
-/// A value with what it may be off by, in the same unit.
+/// A value and its uncertainty in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// The value.

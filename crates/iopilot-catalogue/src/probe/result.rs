@@ -1,4 +1,4 @@
-//! What a disk was found to be, as a description that `--disk` takes.
+//! From a probe's result to a description that `--disk` takes.
 
 use super::Probed;
 use crate::{
@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 const MS: f64 = 1e6;
 
 impl Probed {
-    /// The description of a disk that behaves so. What reading does not tell is as [`Probed::ASSUMED`] says.
+    /// The description of a disk with these parameters. Reads do not reveal all of them; [`Probed::ASSUMED`] lists the
+    /// assumptions.
     pub fn spec(&self, name: &str) -> DiskSpec {
         let overhead = self.overhead.map_or(0.0, |o| o.value);
         let mut ms = 0.0f64;
         let rising = self.seek.iter().map(|&(distance, time)| {
-            // What noise there is must not make a longer seek shorter.
+            // Noise must not make a longer seek shorter.
             ms = ms.max((time.value / MS).max(0.001));
             (distance, ms)
         });
@@ -41,7 +42,7 @@ impl Probed {
                 seek: SeekSpec { table_ms: rising.collect(), ..SeekSpec::default() },
             },
             interface: InterfaceSpec {
-                // What cannot be seen from outside is left to the default.
+                // The protocol is not visible to a probe and stays at its default.
                 protocol: None,
                 rate_mb_s: self.rate.map_or(300.0, |rate| rate.value),
                 queue_depth: self.queue.depth,
@@ -69,13 +70,13 @@ impl Probed {
         }
     }
 
-    /// What a [`spec`](Probed::spec) assumes, as reading does not tell it.
+    /// What [`spec`](Probed::spec) assumes, because reads do not reveal it.
     pub const ASSUMED: &'static str = "writes through the cache and settling as fast as reads; segments just large \
                                        enough for the read-ahead; in its queue the shortest positioning time first, \
                                        and nobody passed over for longer than a full queue takes as it came";
 
-    /// What a full queue takes first come, first served: the rule by which the catalogue bounds how long requests are passed
-    /// over. The average seek goes over a third of the cylinders.
+    /// The time of a full queue in order of arrival: the catalogue's rule `age-limit`. The average seek is that over a
+    /// third of the cylinders.
     fn full_queue_ms(&self) -> f64 {
         let third = self.seek.last().map_or(0, |s| s.0) / 3;
         let seek = self.seek.iter().find(|s| s.0 >= third).map_or(0.0, |s| s.1.value);
@@ -100,16 +101,16 @@ impl Probed {
     }
 }
 
-/// The cylinders of zones, given by their first sectors and the sectors of their tracks.
+/// The number of cylinders of each zone, from the zones' first sectors and sectors per track.
 pub(super) fn zone_cylinders(zones: &[(u64, u32)], heads: u32, capacity: u64) -> Vec<u32> {
     let mut spans = Vec::with_capacity(zones.len());
     let mut given = 0;
     for (i, &(first, per_track)) in zones.iter().enumerate() {
         let cylinder = u64::from(per_track) * u64::from(heads);
         let cylinders = match zones.get(i + 1) {
-            // A part of a cylinder is an error of the measurement.
+            // A fraction of a cylinder is a measurement error.
             Some(&(end, _)) => (end.saturating_sub(first) + cylinder / 2) / cylinder,
-            // The last one need not be full, and takes what errors of those before it leave.
+            // The last zone need not be full. It absorbs the errors of the zones before it.
             None => capacity.saturating_sub(given).div_ceil(cylinder),
         };
         let cylinders = cylinders.max(1);
@@ -127,14 +128,14 @@ mod tests {
     #[test]
     fn zones_have_whole_cylinders_and_the_last_one_the_rest() {
         assert_eq!(zone_cylinders(&[(0, 100), (2000, 50)], 4, 2500), [5, 3]);
-        // Where the zone was found to end is off, and the last has to make up for it.
+        // The measured end of the first zone is wrong by a sector; the last zone compensates.
         assert_eq!(zone_cylinders(&[(0, 100), (1801, 50)], 4, 2500), [5, 3]);
         assert_eq!(zone_cylinders(&[(0, 100), (1799, 50)], 4, 2500), [4, 5]);
     }
 
     proptest! {
         #[test]
-        fn all_sectors_have_a_place_however_wrong_heads_are(
+        fn all_sectors_have_a_place_for_any_number_of_heads(
             heads in 1u32..12, tracks in prop::collection::vec((1u64..60_000, 8u32..2000), 1..8), rest in 1u64..60_000,
         ) {
             let mut first = 0;

@@ -1,4 +1,4 @@
-//! The time of a revolution: a block that is read again ends whole revolutions later.
+//! The time of a revolution: reads of one block end whole revolutions apart.
 
 use super::angle::{median, wrap};
 use super::frequency::refined;
@@ -9,18 +9,18 @@ use std::f64::consts::TAU;
 
 /// How often each block is read.
 const ROUNDS: usize = 6;
-/// Revolutions that are looked for, ns: 20,000 to 2,400 a minute.
+/// The revolutions that are tried, ns: 20,000 to 2,400 rpm.
 const PERIODS: (f64, f64) = (3e6, 25e6);
-/// Below this the ends agree by chance.
+/// Below this coherence the ends agree by chance.
 const COHERENT: f64 = 0.7;
 
-/// Learns the time of a revolution, ns, and the noise of times; or tells the best coherence that was found (0 to 1), which is
-/// too little.
+/// Measures the time of a revolution, ns, and the noise of times. On failure returns the best coherence found (0 to 1),
+/// which was too low.
 ///
-/// Blocks at random places are read in a new order in each round, so that the whole numbers of revolutions between two reads
-/// of a block have no common divisor: of all frequencies at which the reads agree the lowest is the spindle's.
+/// Blocks at random places are read in a new order in each round. So the numbers of revolutions between two reads of a
+/// block have no common divisor. Among the frequencies at which the reads agree, the lowest is the spindle's.
 pub(super) fn period<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Result<Measurement, f64>, D::Error> {
-    let mut places: Vec<(u64, Vec<f64>)> = (0..w.evicting.max(100)).map(|_| (w.anywhere(), Vec::new())).collect();
+    let mut places: Vec<(u64, Vec<f64>)> = (0..w.evicting.max(100)).map(|_| (w.random_block(), Vec::new())).collect();
     for _ in 0..ROUNDS {
         w.shuffle(&mut places);
         for (lba, ends) in &mut places {
@@ -57,14 +57,14 @@ pub(super) fn period<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Result<M
     let period = 1.0 / frequency;
     let found = Measurement { value: period, uncertainty: error * period * period };
     let off = near.iter().map(|lag| wrap(lag * frequency).abs()).collect();
-    // Of a normal distribution, half is within 0.67 standard deviations; and two ends make a lag.
+    // Half of a normal distribution lies within 0.67 standard deviations; a lag is the difference of two ends.
     let noise = median(off).unwrap_or(0.0) / 0.6745 / 2f64.sqrt() * period;
     let places: Vec<u64> = places.into_iter().map(|place| place.0).collect();
-    w.turns(found, noise, &places);
+    w.set_rotation(found, noise, &places);
     Ok(Ok(found))
 }
 
-/// How well all lags are whole at a frequency, 0 to 1.
+/// How close all lags are to whole revolutions at a frequency, 0 to 1.
 fn coherence(lags: &[f64], frequency: f64) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     for lag in lags {

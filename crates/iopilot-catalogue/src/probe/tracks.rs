@@ -1,4 +1,4 @@
-//! How tracks follow one another in the outermost zone: skews, heads, bands.
+//! The order of tracks in the outermost zone: skews, heads, bands.
 
 use super::access::{FoundTrack, step};
 use super::angle::{median_angle, wrap};
@@ -9,34 +9,36 @@ use super::zones::FoundZone;
 use iopilot_device::TimedDevice;
 use rand::Rng;
 
-/// Tracks that are looked at, at most; and at first where noise has each looked at several times.
+/// The most tracks that are measured; and the number measured first on a noisy disk, which takes several reads for
+/// each.
 const TRACKS: (u64, u64) = (6000, 1600);
-/// Tracks of a period to which the arm's time is measured, at most, and accesses to each.
+/// The most tracks of a period to which access times are measured, and accesses to each.
 const ARM: (usize, usize) = (48, 32);
-/// Heads that a drive may have.
+/// The most heads of a drive.
 const HEADS: usize = 36;
-/// Skews are the same that are so near, revolutions, and nearer than noise; and of so many pairs one may differ.
+/// Skews that differ by less than this, revolutions, or by less than the noise, are equal. One pair in [`ODD`] may
+/// differ.
 const SAME: f64 = 4e-4;
 const ODD: usize = 2000;
 
-/// How the tracks of a zone follow one another.
+/// The order of the tracks of a zone.
 #[derive(Clone, Debug)]
 pub(super) struct TrackOrder {
     /// The first tracks of the disk.
     pub(super) tracks: Vec<FoundTrack>,
-    /// After so many it repeats.
+    /// The number of tracks after which the skews repeat.
     pub(super) period: usize,
-    /// Heads, and cylinders that are filled with one before the next.
+    /// Heads, and cylinders of a band.
     pub(super) heads: u32,
     pub(super) run: u32,
     /// The skew to the next track on the same head, and to the same cylinder's next head.
     pub(super) cylinder_skew: f64,
     pub(super) head_skew: Option<f64>,
-    /// The least access to another head of a cylinder, overhead included.
+    /// The least access to another head of the same cylinder, overhead included.
     pub(super) head_switch: Option<Measurement>,
 }
 
-/// Walks over the tracks of the outermost zone, which ends before `end`.
+/// Measures the tracks of the outermost zone, which ends before `end`.
 pub(super) fn order<D: TimedDevice>(
     w: &mut ProbedDevice<D>,
     zone: FoundZone,
@@ -51,7 +53,7 @@ pub(super) fn order<D: TimedDevice>(
     let mut skews = skews(&tracks);
     let mut period = repeats(w, &skews);
     if period == 1 && w.is_noisy() && room > TRACKS.1 {
-        // It may be longer than what was looked at.
+        // The period may be longer than the tracks measured so far.
         tracks = walk(w, zone, TRACKS.0.min(room))?;
         skews = self::skews(&tracks);
         period = repeats(w, &skews);
@@ -77,26 +79,27 @@ fn skews(tracks: &[FoundTrack]) -> Vec<f64> {
     tracks.windows(2).map(|t| (t[1].angle - t[0].angle).rem_euclid(1.0)).collect()
 }
 
-/// After how many skews they repeat; 1 where they do not or are all the same.
+/// The period of the skews; 1 if they do not repeat or are all equal.
 fn repeats<D: TimedDevice>(w: &ProbedDevice<D>, skews: &[f64]) -> usize {
-    // Two skews are of four angles.
+    // The difference of two skews contains four angles.
     let same = SAME.max(5.0 * 2.0 * w.blur());
     if w.is_noisy() { likely_period(skews, same) } else { period(skews, same) }
 }
 
-/// The least number of skews after which they are the same to within `same`, but for one in [`ODD`].
+/// The least period after which skews agree within `same`, except for one in [`ODD`].
 fn period(skews: &[f64], same: f64) -> usize {
     let different =
         |period: usize| skews.iter().zip(&skews[period..]).filter(|(a, b)| wrap(**a - **b).abs() >= same).count();
     (1..=skews.len() / 2).find(|&period| different(period) * ODD <= skews.len() - period).unwrap_or(1)
 }
 
-/// The same where some skews were measured wrongly, perhaps more of them than there are that differ from the others: each is
-/// compared with the median of those that many periods away. The least number that explains nearly as many as any does.
+/// The same where some skews are wrong, perhaps more than there are skews that differ from the rest. Each skew is
+/// compared with the median of those whole periods away. The result is the least period that explains nearly as many as
+/// any.
 fn likely_period(skews: &[f64], same: f64) -> usize {
-    // Medians of fewer follow what is wrong.
+    // Medians of fewer values would follow the wrong ones.
     const REPEATED: usize = 4;
-    // So many may agree by chance.
+    // This many may agree by chance.
     const CHANCE: usize = 3;
     let explained = |period: usize| -> usize {
         let of_phase = |phase: usize| {
@@ -121,10 +124,10 @@ fn shape<D: TimedDevice>(w: &mut ProbedDevice<D>, found: &mut TrackOrder, skews:
     let period = found.period;
     let stride = (period - 1).div_ceil(ARM.0).max(1);
     let mut places: Vec<usize> = (1..period).step_by(stride).collect();
-    // Whatever the length of the first run, several places lie in it.
+    // Several places lie in the first run, whatever its length.
     places
         .extend((0..).map(|i| 1 << i).take_while(|&k| k < period).flat_map(|k| [k, k + k / 2]).filter(|&k| k < period));
-    // The ends of runs are the most informative: there the arm is back on the first cylinder.
+    // The ends of runs are the most informative: the arm is back on the first cylinder there.
     let ends = divisors(period).flat_map(|heads| [2 * period / heads - 1, 2 * period / heads]);
     places.extend(ends.filter(|k| (1..period).contains(k)));
     places.sort_unstable();
@@ -137,7 +140,7 @@ fn shape<D: TimedDevice>(w: &mut ProbedDevice<D>, found: &mut TrackOrder, skews:
         }
         for (k, least) in places.iter().zip(&mut least) {
             let first = w.random.random_range(0..periods) * period;
-            // Backwards: forwards the next track may have been read ahead.
+            // Backward, because read-ahead may already hold the next track forward.
             step(w, found.tracks[first + k], found.tracks[first], least)?;
         }
         if places.len() < w.evicting / 2 {
@@ -170,7 +173,7 @@ fn shape<D: TimedDevice>(w: &mut ProbedDevice<D>, found: &mut TrackOrder, skews:
     if heads > 1 {
         found.head_skew = Some(skew(run - 1));
         found.head_switch = times.iter().find(|t| t.0 == 2 * run - 1).map(|t| t.1);
-        // The middle of a run is on one head for certain.
+        // The middle of a run is certainly on one head.
         found.cylinder_skew = skew(run / 2);
     }
     Ok(())
@@ -181,8 +184,8 @@ fn divisors(period: usize) -> impl Iterator<Item = usize> {
     (1..=HEADS.min(period)).filter(move |heads| period % heads == 0)
 }
 
-/// How badly the times fit runs of `run` cylinders that alternate in direction. The model is a line over the root of the
-/// distance, fitted to the first run; the other runs take at least a change of head.
+/// The mean squared error when the times are fitted to runs of `run` cylinders that alternate in direction. The model
+/// is linear in the square root of the distance, fitted to the first run. The other runs take at least a head switch.
 fn misfit(times: &[(usize, Measurement)], run: usize) -> f64 {
     let distance = |k: usize| {
         let (turn, i) = (k / run, k % run);
@@ -201,7 +204,7 @@ fn misfit(times: &[(usize, Measurement)], run: usize) -> f64 {
     times.iter().map(squared).sum::<f64>() / times.len() as f64
 }
 
-/// The straight line through points, by least squares: where it begins, and how it rises.
+/// The straight line through points, by least squares: intercept and slope.
 fn line(points: impl Iterator<Item = (f64, f64)>) -> Option<(f64, f64)> {
     let points: Vec<_> = points.collect();
     let n = points.len() as f64;
@@ -229,7 +232,7 @@ mod tests {
             assert_eq!(period(&skews(64, 1000)), 64);
             assert_eq!(period(&[0.2; 50]), 1);
         }
-        // What was measured wrongly changes nothing where noise is known to be.
+        // Outliers change nothing in the noisy form.
         let mut noisy = skews(64, 1600);
         (1..40).for_each(|k| noisy[k * k] += 0.4);
         assert_eq!(likely_period(&noisy, 0.01), 64);
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn bands_are_told_by_fewer_skews_than_are_measured_wrongly() {
+    fn bands_are_found_though_more_skews_are_wrong_than_differ() {
         use rand::{Rng, SeedableRng};
         let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(3);
         for (period, tracks, wrong) in
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_go_up_and_down_twice_are_of_two_heads() {
+    fn times_that_rise_and_fall_twice_mean_two_heads() {
         let of = |heads: usize, switch: f64| -> Vec<(usize, Measurement)> {
             let run = 64 / heads;
             let time = |k: usize| {

@@ -1,4 +1,4 @@
-//! [`ProbedDevice`]: a device with a clock beside it, and the angles at which its blocks end.
+//! [`ProbedDevice`]: a device with a clock, and the angles at which its blocks end.
 
 use super::angle::{median_angle, wrap};
 use super::frequency::refined;
@@ -9,18 +9,18 @@ use iopilot_device::TimedDevice;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Sectors of a read: 4 KiB, the least that today's disks read.
+/// Sectors of a read: 4 KiB, the smallest read of current disks.
 pub(super) const BLOCK: u64 = 8;
-/// How often a read that was served from the cache is tried again.
+/// How often a read is repeated that hit the cache.
 const TRIES: usize = 6;
-/// How often an angle is measured where times have noise, at least; and what differs by more standard deviations is measured
-/// once more.
+/// The least number of reads for an angle where times have noise. If they differ by more than [`STRANGE`] standard
+/// deviations, one more read is made.
 const NOISY: usize = 2;
 const STRANGE: f64 = 5.0;
-/// Noise below this part of a revolution is none.
+/// Noise below this part of a revolution is ignored.
 const SILENT: f64 = 1e-4;
 
-/// A device that only this reads from. Times are in ns.
+/// A device under probe; nothing else reads from it. Times are in ns.
 pub(super) struct ProbedDevice<'a, D> {
     device: &'a mut D,
     pub(super) random: Pcg64Mcg,
@@ -29,23 +29,23 @@ pub(super) struct ProbedDevice<'a, D> {
     pub(super) requests: u64,
     /// A read that takes at most this long is a hit, ns.
     pub(super) limit: f64,
-    /// Reads elsewhere that push a block out of the cache.
+    /// Reads of other places that evict a block from the cache.
     pub(super) evicting: usize,
     /// One revolution, once it is known.
     pub(super) period: f64,
     /// The uncertainty of the period, ns.
     off: f64,
-    /// The standard deviation of the moments at which reads of one block end, once it is known.
+    /// The standard deviation of the moments at which reads of one block end, once known.
     noise: f64,
     /// How often an angle is measured.
     repeats: usize,
-    /// With noise: blocks that are read along with all others, and their angles. A change of these angles is a drift that
-    /// applies to all blocks.
+    /// With noise: blocks that are read along with all others, and their angles. If these angles change, the clock has
+    /// drifted, and the change applies to all blocks.
     anchors: Vec<(u64, Option<f64>)>,
 }
 
 impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
-    /// Begins with a restarted device.
+    /// Restarts the device.
     pub(super) fn new(device: &'a mut D, limit: Nanos, evicting: usize, seed: u64) -> Result<Self, D::Error> {
         device.restart()?;
         let random = Pcg64Mcg::seed_from_u64(seed);
@@ -65,9 +65,8 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         })
     }
 
-    /// From now on a revolution takes so long, and the ends of reads scatter by `noise`. `places` are blocks far from each
-    /// other.
-    pub(super) fn turns(&mut self, period: Measurement, noise: f64, places: &[u64]) {
+    /// Sets the time of a revolution and the scatter of the ends of reads. `places` are blocks far from each other.
+    pub(super) fn set_rotation(&mut self, period: Measurement, noise: f64, places: &[u64]) {
         (self.period, self.off, self.noise) = (period.value, period.uncertainty, noise);
         if self.is_noisy() {
             const ANCHORS: usize = 16;
@@ -77,7 +76,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         }
     }
 
-    /// Whether times have noise that counts.
+    /// Whether the noise of times matters.
     pub(super) fn is_noisy(&self) -> bool {
         self.noise > SILENT * self.period
     }
@@ -92,9 +91,9 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         self.noise / self.period / (self.repeats as f64).sqrt()
     }
 
-    /// A least time of which nothing is known.
+    /// A [`Least`] for this disk, without any accesses yet.
     pub(super) fn least(&self) -> Least {
-        // What is issued scatters as what ends does.
+        // Both the issue and the end of an access scatter.
         Least::new(self.period, 2f64.sqrt() * self.noise)
     }
 
@@ -102,7 +101,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         self.device.capacity()
     }
 
-    /// Reads; how long it took.
+    /// Reads; returns how long it took.
     pub(super) fn read(&mut self, lba: u64, sectors: u64) -> Result<f64, D::Error> {
         let time = self.device.serve(Op::Read, Lba(lba), Sectors(sectors as u32))?.0 as f64;
         self.now = self.device.now().0 as f64;
@@ -110,7 +109,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         Ok(time)
     }
 
-    /// Reads a block; how long it took, `None` for a hit.
+    /// Reads a block; returns how long it took, `None` for a hit.
     pub(super) fn miss(&mut self, lba: u64) -> Result<Option<f64>, D::Error> {
         let time = self.read(lba, BLOCK)?;
         Ok((time > self.limit).then_some(time))
@@ -123,8 +122,8 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         Ok(())
     }
 
-    /// A block anywhere.
-    pub(super) fn anywhere(&mut self) -> u64 {
+    /// A random block.
+    pub(super) fn random_block(&mut self) -> u64 {
         let blocks = self.capacity() / BLOCK;
         self.random.random_range(0..blocks) * BLOCK
     }
@@ -135,14 +134,14 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         }
     }
 
-    /// The angles at which reads of blocks end that lie far from each other, 0 to 1 revolution; `None` for those that were
-    /// always hits. They are read in any order, with others between them so that the cache forgets each. The angles of all
-    /// calls go together.
+    /// The angles at which reads of `blocks` end, 0 to 1 revolution; `None` for a block that always hit. The blocks
+    /// should lie far from each other. They are read in random order, with other blocks between them, so that the cache
+    /// evicts each. Angles of all calls are comparable.
     pub(super) fn angles(&mut self, blocks: &[u64]) -> Result<Vec<Option<f64>>, D::Error> {
         self.angles_of(blocks, self.repeats)
     }
 
-    /// As [`ProbedDevice::angles`], with one read of each: for angles that differ by more than the noise.
+    /// The same with one read of each block: for angles whose differences exceed the noise.
     pub(super) fn rough_angles(&mut self, blocks: &[u64]) -> Result<Vec<Option<f64>>, D::Error> {
         self.angles_of(blocks, 1)
     }
@@ -153,7 +152,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         let ends = self.ends(&all, times)?;
         let first = ends.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         let period = self.refine(&ends);
-        // Without noise there are no anchors, and the clock of the beginning is good for all.
+        // Without noise there are no anchors, and one origin of the clock holds for all calls.
         let from = if self.anchors.is_empty() || first == f64::INFINITY { 0.0 } else { first };
         let angle = |ends: &Vec<f64>| {
             let angles: Vec<f64> = ends.iter().map(|end| ((end - from) / period).rem_euclid(1.0)).collect();
@@ -167,12 +166,12 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         for (anchor, now) in self.anchors.iter_mut().zip(anchored) {
             anchor.1 = anchor.1.or(now.map(|now| (now - moved).rem_euclid(1.0)));
         }
-        // The next measurement here is not to hit what this one left behind.
+        // The next measurement of these blocks must not hit what this one left in the cache.
         self.forget_after(all.len())?;
         Ok(angles.into_iter().map(|angle| Some((angle? - moved).rem_euclid(1.0))).collect())
     }
 
-    /// When reads of blocks ended that were no hits, of each so many; one more of those that do not agree.
+    /// When reads of the blocks ended, `times` misses for each; one more where the first ones do not agree.
     fn ends(&mut self, blocks: &[u64], times: usize) -> Result<Vec<Vec<f64>>, D::Error> {
         let strange = STRANGE * 2f64.sqrt() * self.noise / self.period;
         let period = self.period;
@@ -198,7 +197,7 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         Ok(ends)
     }
 
-    /// A revolution as the ends of these reads have it, where they know better.
+    /// The period refined from the ends of these reads, if they give it more exactly.
     fn refine(&mut self, ends: &[Vec<f64>]) -> f64 {
         let between = |ends: &Vec<f64>| Some(ends.last()? - ends.first()?);
         let lags: Vec<f64> = ends.iter().filter(|ends| ends.len() > 1).filter_map(between).collect();
@@ -213,15 +212,15 @@ impl<'a, D: TimedDevice> ProbedDevice<'a, D> {
         self.period
     }
 
-    /// Reads elsewhere until the cache has forgotten what was read.
+    /// Reads other places until the cache has evicted what was read.
     pub(super) fn forget(&mut self) -> Result<(), D::Error> {
         self.forget_after(0)
     }
 
-    /// The same, after so many other blocks were read.
+    /// The same, after `others` other blocks were already read.
     fn forget_after(&mut self, others: usize) -> Result<(), D::Error> {
         for _ in others..self.evicting {
-            let lba = self.anywhere();
+            let lba = self.random_block();
             self.read(lba, BLOCK)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Sectors per track, and where they change: the angle advances by `sectors / sectors per track` along a track.
+//! Sectors per track, and where they change: along a track the angle advances by `sectors / sectors per track`.
 
 use super::angle::{median, wrap};
 use super::lengths::{TrackPosition, end, sharpen, zone_starts};
@@ -6,22 +6,22 @@ use super::watch::{BLOCK, ProbedDevice};
 use iopilot_device::TimedDevice;
 use rand::Rng;
 
-/// Places at which the tracks are measured at first, at least.
+/// The least number of places at which tracks are first measured.
 const PLACES: usize = 160;
-/// Retries of a place where a track ended too near.
+/// Retries at a place where a track ended too close.
 const AGAIN: u64 = 3;
-/// Halvings of the distance between two places in which a zone begins.
+/// Halvings of the range between two places in which a zone begins.
 const HALVINGS: usize = 24;
-/// Angles agree that are so near, revolutions.
+/// Angles closer than this agree, revolutions.
 const AGREE: f64 = 0.03;
 
-/// Tracks after which one more end is looked for.
+/// How many tracks further on another end is looked for.
 const NEAR: [u64; 2] = [3, 12];
 
-/// Sectors per track that are less off than that are known.
+/// Sectors per track with less uncertainty than this count as known.
 const SHARP: f64 = 0.5;
 
-/// A zone as it was found.
+/// A zone, as found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FoundZone {
     /// Its first sector.
@@ -37,7 +37,7 @@ pub(super) fn find<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Vec<FoundZ
     let at: Vec<u64> = (0..places).map(|i| capacity / places * i / BLOCK * BLOCK).collect();
     let mut per_track = tracks(w, &at)?;
     for again in 1..=AGAIN {
-        // A little further on, where tracks end elsewhere.
+        // A little further on, where tracks end at other distances.
         let unknown: Vec<usize> = (0..at.len()).filter(|&i| per_track[i].is_none()).collect();
         let there: Vec<u64> =
             unknown.iter().map(|&i| (at[i] + again * 89 * BLOCK).min(capacity.saturating_sub(2048))).collect();
@@ -47,7 +47,7 @@ pub(super) fn find<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Vec<FoundZ
     }
     let mut known: Vec<TrackPosition> = per_track.into_iter().flatten().collect();
     if w.is_noisy() {
-        // At first the ends of tracks near each place tell, then those far apart of all that are alike.
+        // First use the ends of tracks near each place, then make all places of a zone equal.
         near(w, &mut known)?;
         known = alike(w, &known)?;
     }
@@ -67,7 +67,7 @@ pub(super) fn find<D: TimedDevice>(w: &mut ProbedDevice<D>) -> Result<Vec<FoundZ
     Ok(zones)
 }
 
-/// Makes places better by the ends of tracks near them.
+/// Refines places by the ends of tracks near them.
 fn near<D: TimedDevice>(w: &mut ProbedDevice<D>, places: &mut [TrackPosition]) -> Result<(), D::Error> {
     end(w, places)?;
     for apart in NEAR {
@@ -80,8 +80,8 @@ fn differ(a: &TrackPosition, b: &TrackPosition) -> bool {
     (a.sectors - b.sectors).abs() > a.off + b.off + 0.5
 }
 
-/// Of places that differ from those beside them, those that other tracks near them confirm: what is measured over the start of a
-/// zone is of neither.
+/// Drops places that differ from both neighbours, unless other tracks near them confirm the value. A value measured
+/// across the start of a zone belongs to neither zone.
 fn confirmed<D: TimedDevice>(w: &mut ProbedDevice<D>, known: &[TrackPosition]) -> Result<Vec<TrackPosition>, D::Error> {
     const TRACKS: [f64; 4] = [-75.0, -24.0, 24.0, 75.0];
     let odd = |i: usize| {
@@ -106,14 +106,14 @@ fn confirmed<D: TimedDevice>(w: &mut ProbedDevice<D>, known: &[TrackPosition]) -
     Ok((0..known.len()).filter(holds).map(|i| known[i]).collect())
 }
 
-/// The places, with the same sectors for all of a zone.
+/// The places, with one number of sectors for all places of a zone.
 fn alike<D: TimedDevice>(w: &mut ProbedDevice<D>, known: &[TrackPosition]) -> Result<Vec<TrackPosition>, D::Error> {
     // The ends of tracks are visible nearly everywhere or, without skews, nowhere.
     let sharp: Vec<TrackPosition> = known.iter().filter(|place| place.off < SHARP).copied().collect();
     let sane = confirmed(w, if 2 * sharp.len() > known.len() { &sharp } else { known })?;
     let alike = |zone: &[TrackPosition]| {
         let sectors = median(zone.iter().map(|place| place.sectors).collect()).unwrap_or(0.0).round();
-        // Where it is not known where a track ends, it is known of another one.
+        // Where the end of a place's track is unknown, it follows from that of another place in the zone.
         let known = zone.iter().find_map(|place| place.end);
         let next = |end: u64, at: u64| at + (end as i64 - at as i64).rem_euclid(sectors.max(1.0) as i64) as u64;
         let end = |place: &TrackPosition| place.end.or(known.map(|known| next(known, place.at)));
@@ -122,20 +122,20 @@ fn alike<D: TimedDevice>(w: &mut ProbedDevice<D>, known: &[TrackPosition]) -> Re
     Ok(sane.chunk_by(|a, b| !differ(a, b)).flat_map(alike).collect())
 }
 
-/// The sectors of the tracks at some places; `None` where a track ended too near.
+/// The sectors per track at some places; `None` where a track ended too close.
 ///
-/// The distance over which the angle is taken is doubled as long as it fits what half of it said.
+/// The distance over which the angle is taken doubles as long as the result agrees with that of half the distance.
 fn tracks<D: TimedDevice>(w: &mut ProbedDevice<D>, at: &[u64]) -> Result<Vec<Option<TrackPosition>>, D::Error> {
     let starts = w.angles(at)?;
-    // Sectors per track as they are known, the part of a track that says so, and whether it can be more. The first advance
-    // may be over the end of a track: it takes others to confirm it.
+    // For each place: sectors per track so far, the part of a track over which they were measured, and whether to go
+    // on. The first advance may cross the end of a track, so further ones must confirm it.
     let mut found: Vec<(f64, f64, bool)> = vec![(0.0, 0.0, true); at.len()];
     let mut confirmed = vec![0u32; at.len()];
     let mut distance = first_distance(w);
-    // How often it is doubled at least, so that a part of a track that tells can be reached.
+    // The least number of agreeing advances, so that the part of a track is long enough.
     let needed = if w.is_noisy() { 2 } else { 3 };
     let blur = 2f64.sqrt() * w.blur();
-    // A disturbed disk may never say enough.
+    // On a disturbed disk some places never finish.
     while found.iter().any(|f| f.2) && distance < w.capacity() {
         let open: Vec<usize> = (0..at.len()).filter(|&i| found[i].2).collect();
         let there: Vec<u64> = open.iter().map(|&i| (at[i] + distance).min(w.capacity() - BLOCK)).collect();
@@ -149,7 +149,7 @@ fn tracks<D: TimedDevice>(w: &mut ProbedDevice<D>, at: &[u64]) -> Result<Vec<Opt
             let advance = (end - start).rem_euclid(1.0);
             let (before, part, _) = found[i];
             let turns = if before == 0.0 { advance } else { sectors / before + wrap(advance - sectors / before) };
-            // The prediction has the noise of the angle that it comes from, multiplied as the distance grows.
+            // The prediction inherits the noise of its angle, which grows with the distance.
             let agree = AGREE.max(5.0 * blur * (1.0 + turns / part.max(1e-9)).min(4.0));
             let fits = before == 0.0 || (turns - sectors / before).abs() < agree;
             if !fits || turns <= 0.0 {
@@ -163,7 +163,7 @@ fn tracks<D: TimedDevice>(w: &mut ProbedDevice<D>, at: &[u64]) -> Result<Vec<Opt
     }
     let certain = |((&at, &(sectors, part, _)), &times): ((&u64, &(f64, f64, bool)), &u32)| {
         let on = at + (part * sectors).round() as u64;
-        // Almost all are within four standard deviations.
+        // Nearly all values are within four standard deviations.
         (times >= needed && part > 0.1).then_some(TrackPosition {
             at,
             on,
@@ -175,14 +175,14 @@ fn tracks<D: TimedDevice>(w: &mut ProbedDevice<D>, at: &[u64]) -> Result<Vec<Opt
     Ok(at.iter().zip(&found).zip(&confirmed).map(certain).collect())
 }
 
-/// The distance to begin with: the angle over it exceeds the noise, as a track rarely has more than some thousand sectors.
+/// The first distance. The angle over it exceeds the noise, since a track rarely has more than some thousand sectors.
 fn first_distance<D: TimedDevice>(w: &ProbedDevice<D>) -> u64 {
     const MOST: f64 = 4096.0;
     let distance = (12.0 * w.blur() * MOST) as u64;
     distance.max(BLOCK).next_power_of_two().min(64)
 }
 
-/// Where zones begin that lie somewhere in a range between two places each: the first sector.
+/// The first sector of each zone that begins within a range between two places.
 fn starts<D: TimedDevice>(
     w: &mut ProbedDevice<D>,
     changes: &[[TrackPosition; 2]],
@@ -194,10 +194,11 @@ fn starts<D: TimedDevice>(
         if open.is_empty() {
             break;
         }
-        // A part of a track on, and one back, in case the track ends within the first. The longer, the more it tells.
+        // A part of a track forward, and one backward in case the track ends within the first. A longer part is more
+        // exact.
         let percent = if noisy { 40 } else { 25 };
         let part_on = |i: usize| changes[i][1].sectors as u64 * percent / 100;
-        // Not the middle itself, so that a place that tells nothing is not tried again.
+        // Not the exact middle, so that a place that yielded nothing is not tried again.
         let part = w.random.random_range(0.35..0.65);
         let middle = |r: (u64, u64)| r.0 + ((r.1 - r.0) as f64 * part) as u64;
         let places = |i: usize, r| [middle(r), middle(r) + part_on(i), middle(r).saturating_sub(part_on(i))];
@@ -206,7 +207,7 @@ fn starts<D: TimedDevice>(
         for (k, &i) in open.iter().enumerate() {
             let (here, on, back) = (angles[3 * k], angles[3 * k + 1], angles[3 * k + 2]);
             let [outer, inner] = changes[i].map(|place| place.sectors);
-            // 0 where the angle is that of the outer zone, 1 for the inner, none where a track ends between.
+            // 0 where the angle fits the outer zone, 1 where it fits the inner one, none where a track ends between.
             let which = |from: Option<f64>, to: Option<f64>| {
                 let advance = (to? - from?).rem_euclid(1.0);
                 let expected = [outer, inner].map(|n| part_on(i) as f64 / n);

@@ -9,72 +9,72 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct ArraySpec {
     /// The organisation.
-    pub level: LevelSpec,
+    pub(crate) level: LevelSpec,
     /// The members: a name of the catalogue, or a TOML file.
     pub disk: String,
     /// Number of members.
-    pub members: u32,
-    /// Stripe unit; 64 where not given.
-    pub stripe_unit_kib: Option<u32>,
-    /// After how much of a member the parity moves on; the stripe unit where not given. RAID 5 and 6.
-    pub parity_stripe_unit_kib: Option<u32>,
+    pub(crate) members: u32,
+    /// Stripe unit; 64 if left out.
+    pub(crate) stripe_unit_kib: Option<u32>,
+    /// The amount of data on a member after which the parity moves on; the stripe unit if left out. RAID 5 and 6.
+    pub(crate) parity_stripe_unit_kib: Option<u32>,
     /// Where the parity of successive stripes lies. RAID 5 and 6.
-    pub layout: Option<RotationSpec>,
-    /// Copies of each unit; for RAID 1 all members, else 2. RAID 1 and 1+0.
-    pub copies: Option<u32>,
+    pub(crate) layout: Option<RotationSpec>,
+    /// Copies of each unit; if left out, all members for RAID 1, and 2 for RAID 1+0.
+    pub(crate) copies: Option<u32>,
     /// Which members are copies of each other. RAID 1+0.
-    pub mirrors: Option<MirrorSpec>,
+    pub(crate) mirrors: Option<MirrorSpec>,
     /// Which copy a read goes to. RAID 1 and 1+0.
-    pub copy_choice: Option<CopyChoiceSpec>,
+    pub(crate) copy_choice: Option<CopyChoiceSpec>,
     /// Units of a stripe, parity included, that a known block design spreads over the members. Declustered.
-    pub group: Option<u32>,
-    /// A block design of one's own: the members of each stripe. Declustered.
-    pub design: Option<Vec<Vec<u32>>>,
+    pub(crate) group: Option<u32>,
+    /// A custom block design: the members of each stripe. Declustered.
+    pub(crate) design: Option<Vec<Vec<u32>>>,
     /// Check units of a stripe, 1 or 2. Declustered.
-    pub checks: Option<u32>,
-    /// Read-modify-write where fewer than this many units of a stripe are written; whatever reads least where not
-    /// given.
-    pub read_modify_write_below: Option<u32>,
+    pub(crate) checks: Option<u32>,
+    /// Read-modify-write where fewer than this many units of a stripe are written; if left out, the method with the
+    /// fewest reads.
+    pub(crate) read_modify_write_below: Option<u32>,
     /// Requests that the controller takes at once.
     #[serde(default = "default_queue_depth")]
-    pub queue_depth: u32,
-    /// Requests that each member is given at once; as many as it takes where not given.
-    pub member_queue_depth: Option<u32>,
-    /// Order in which requests beyond that are given to a member, a policy of
-    /// [`IoQueue`](iopilot_sched::IoQueue); as they came where not given.
-    pub member_scheduler: Option<String>,
+    pub(crate) queue_depth: u32,
+    /// Requests that each member is given at once; if left out, as many as the member takes.
+    pub(crate) member_queue_depth: Option<u32>,
+    /// Order in which further requests are given to a member, a policy of [`IoQueue`](iopilot_sched::IoQueue); if left
+    /// out, the order of arrival.
+    pub(crate) member_scheduler: Option<String>,
     /// Processing of a command.
     #[serde(default)]
-    pub command_us: f64,
-    /// Data rate between host and controller, 10^6 bytes per second; no limit where not given.
-    pub bus_mb_s: Option<f64>,
-    /// Write-back cache; none where 0.
+    pub(crate) command_us: f64,
+    /// Data rate between host and controller, 10^6 bytes per second; unlimited if left out.
+    pub(crate) bus_mb_s: Option<f64>,
+    /// Write-back cache; 0 for none.
     #[serde(default)]
-    pub nvram_mib: u32,
-    /// Whether the cache has its battery. Without, it is not used for writes.
+    pub(crate) nvram_mib: u32,
+    /// Whether the cache has its battery. Without a battery it does not cache writes.
     #[serde(default = "default_battery")]
-    pub battery: bool,
-    /// Share of the cache in use above which it is destaged.
+    pub(crate) battery: bool,
+    /// Destaging starts above this used share of the cache.
     #[serde(default = "default_destage_above")]
-    pub destage_above: f64,
-    /// Share of the cache in use at which that ends; nine tenths of `destage_above` where not given.
-    pub destage_to: Option<f64>,
-    /// How long the host idles before all of the cache is destaged.
+    pub(crate) destage_above: f64,
+    /// Destaging ends at this used share; nine tenths of `destage_above` if left out.
+    pub(crate) destage_to: Option<f64>,
+    /// Idle time of the host after which the whole cache is destaged.
     #[serde(default = "default_destage_idle_ms")]
-    pub destage_idle_ms: f64,
-    /// Destages at once; twice the members where not given.
-    pub destage_depth: Option<u32>,
-    /// Members that are lost from the start.
+    pub(crate) destage_idle_ms: f64,
+    /// Destages at once; twice the members if left out.
+    pub(crate) destage_depth: Option<u32>,
+    /// Members that have failed before the start.
     #[serde(default)]
-    pub failed: Vec<u32>,
+    pub(crate) failed: Vec<u32>,
     /// Members that fail later.
     #[serde(default)]
-    pub fails: Vec<FailureSpec>,
-    /// Whether failed members are rebuilt onto spares, and how.
-    pub rebuild: Option<RebuildSpec>,
-    /// Seed of the choice among equally good copies, and of the angles at which members begin.
+    pub(crate) fails: Vec<FailureSpec>,
+    /// Whether and how failed members are rebuilt onto spares.
+    pub(crate) rebuild: Option<RebuildSpec>,
+    /// Seed of the choice among equally good copies, and of the members' initial angles.
     #[serde(default)]
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 fn default_queue_depth() -> u32 {
@@ -95,7 +95,7 @@ fn default_destage_idle_ms() -> f64 {
 
 /// `level`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum LevelSpec {
+pub(crate) enum LevelSpec {
     /// One member after the other.
     #[serde(rename = "concatenated")]
     Concatenated,
@@ -123,8 +123,8 @@ pub enum LevelSpec {
 }
 
 impl LevelSpec {
-    /// As people write it.
-    pub fn title(self) -> &'static str {
+    /// The name in running text.
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Concatenated => "concatenation",
             Self::Raid0 => "RAID 0",
@@ -141,7 +141,7 @@ impl LevelSpec {
 /// `layout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RotationSpec {
+pub(crate) enum RotationSpec {
     /// See [`iopilot_device::Rotation::LeftSymmetric`].
     LeftSymmetric,
     /// See [`iopilot_device::Rotation::LeftAsymmetric`].
@@ -155,7 +155,7 @@ pub enum RotationSpec {
 /// `mirrors`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum MirrorSpec {
+pub(crate) enum MirrorSpec {
     /// See [`iopilot_device::MirrorOrder::Adjacent`].
     Adjacent,
     /// See [`iopilot_device::MirrorOrder::Halves`].
@@ -165,7 +165,7 @@ pub enum MirrorSpec {
 /// `copy_choice`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CopyChoiceSpec {
+pub(crate) enum CopyChoiceSpec {
     /// See [`iopilot_device::CopyChoice::First`].
     First,
     /// See [`iopilot_device::CopyChoice::Random`].
@@ -183,28 +183,28 @@ pub enum CopyChoiceSpec {
 /// One of `fails`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FailureSpec {
+pub(crate) struct FailureSpec {
     /// Which member.
-    pub member: u32,
+    pub(crate) member: u32,
     /// When, in seconds from the start.
-    pub at_s: f64,
+    pub(crate) at_s: f64,
 }
 
 /// `rebuild`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RebuildSpec {
+pub(crate) struct RebuildSpec {
     /// Spare disks.
     #[serde(default = "default_spares")]
-    pub spares: u32,
-    /// At most this many 10^6 bytes per second are written to a spare; no limit where not given.
-    pub rate_mb_s: Option<f64>,
+    pub(crate) spares: u32,
+    /// The maximum rate at which a spare is written, 10^6 bytes per second; unlimited if left out.
+    pub(crate) rate_mb_s: Option<f64>,
     /// How much is rebuilt at once.
     #[serde(default = "default_chunk_kib")]
-    pub chunk_kib: u32,
-    /// From the failure to the start of the rebuild.
+    pub(crate) chunk_kib: u32,
+    /// The delay from the failure to the start of the rebuild.
     #[serde(default)]
-    pub delay_s: f64,
+    pub(crate) delay_s: f64,
 }
 
 fn default_spares() -> u32 {

@@ -1,4 +1,4 @@
-//! From a description to a device: what the data sheet does not say is derived here.
+//! From a description to a device. What the data sheet leaves out is derived here.
 
 use super::disk::{DeviceSpec, DiskSpec};
 use super::hybrid::HybridFlashSpec;
@@ -20,7 +20,7 @@ impl DiskSpec {
     /// Makes the device.
     ///
     /// # Errors
-    /// [`DeviceError::Spec`] where the values contradict each other (a description that was read is sound).
+    /// [`DeviceError::Spec`] where the values contradict each other. A description that was read from TOML is valid.
     pub fn build(&self) -> Result<AnyDevice, DeviceError> {
         self.check_before_build()?;
         Ok(match &self.device {
@@ -55,7 +55,8 @@ impl DiskSpec {
         })
     }
 
-    /// A complete drive is checked as it is built, which takes long where its layout is large.
+    /// Checks the description, except a complete drive's: building it includes the check, which takes long for a large
+    /// layout.
     fn check_before_build(&self) -> Result<(), DeviceError> {
         match &self.device {
             DeviceSpec::Drive(_) => Ok(self.check_marks()?),
@@ -77,7 +78,7 @@ fn constant(f: &FlashSpec) -> ConstantModel {
 }
 
 impl MechanicalSpec {
-    /// The constants the model computes with; the values have been checked.
+    /// The constants of the model; the values have been checked.
     pub(super) fn model(&self) -> DiskModel {
         DiskModel {
             mechanics: mechanics(&self.geometry, &self.mechanics),
@@ -131,7 +132,7 @@ fn mechanics(g: &GeometrySpec, m: &MechanicsSpec) -> Mechanics {
         LayoutSpec::Banded => TrackLayout::Banded(g.band_cylinders.unwrap_or(1)),
     };
 
-    // The moves that lead from a track to the next in order of blocks, as a write needs them.
+    // The moves from a track to the next in block order, settling for a write.
     let neighbour = match layout {
         TrackLayout::Cylinder if g.heads > 1 => seek.time(1).max(head_switch),
         _ => seek.time(1),
@@ -141,7 +142,7 @@ fn mechanics(g: &GeometrySpec, m: &MechanicsSpec) -> Mechanics {
         _ => 0.0,
     };
     let skew = |time: f64, sectors: u32| {
-        // Whole sectors, as drives have it (Ganger B.1.2); a hair is not a sector.
+        // Whole sectors, as in real drives (Ganger B.1.2). The tolerance keeps a rounding error from adding a sector.
         ((time + write_settle) / period * f64::from(sectors) - 1e-6).ceil() / f64::from(sectors)
     };
     let mut built: Vec<Zone> = Vec::with_capacity(zones.len());
@@ -177,7 +178,7 @@ fn mechanics(g: &GeometrySpec, m: &MechanicsSpec) -> Mechanics {
     }
 }
 
-/// The offset at which `zone` goes on from the last track of those before it without losing a revolution.
+/// The offset at which `zone` continues from the last track before it without losing a revolution.
 fn follow(
     before: &[Zone],
     layout: TrackLayout,
@@ -224,7 +225,7 @@ fn derive_zones(g: &GeometrySpec, m: &MechanicsSpec) -> Vec<ZoneSpec> {
     let settle = m.write_settle_ms * MS;
     let single = seek_curve(&m.seek, 2).time(1);
     let head_switch = m.head_switch_ms * MS;
-    // A skew that is given is what the switch costs.
+    // A given skew is the cost of the switch.
     let cost = |given: Option<f64>, time: f64| given.map_or(time + settle, |revolutions| revolutions * period);
     let track = cost(g.track_skew_revolutions, head_switch);
     let cylinder = |time| cost(g.cylinder_skew_revolutions, time);

@@ -1,4 +1,4 @@
-//! Whether the values of a description make a drive.
+//! Checks the values of a description against each other.
 
 use super::bounds::{SpecCheck, within};
 use super::disk::{DeviceSpec, DiskSpec};

@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 /// Sectors of a KiB.
 const KIB: u32 = 2;
-/// More than any controller had; each takes memory of the simulator's.
+/// More lines than any controller had; each line takes memory of the simulator.
 const MOST_LINES: u32 = 1 << 18;
-/// ns in which a sector moves at 10^6 bytes a second.
+/// The time to transfer a sector at 10^6 bytes per second, ns.
 const SECTOR_NS_AT_1_MB_S: f64 = 512_000.0;
 
 /// `[controller]`: a controller with a cache, above one drive.
@@ -22,31 +22,32 @@ const SECTOR_NS_AT_1_MB_S: f64 = 512_000.0;
 pub struct ControllerSpec {
     /// The cache.
     pub cache_kib: u32,
-    /// What it allocates at once.
+    /// Its line, the unit of allocation.
     pub line_kib: u32,
-    /// When a write is done, and when it goes to the drive.
+    /// When a write completes, and when it goes to the drive.
     pub write: WritePolicySpec,
-    /// How long nothing is under way before dirty data are written out, one run at a time until something comes.
+    /// Idle time after which dirty data are written, one run at a time until a request arrives.
     pub flush_idle_ms: Option<f64>,
-    /// How often all that is dirty is written out.
+    /// The period after which all dirty data are written.
     pub flush_period_ms: Option<f64>,
-    /// In how many parts of the cache, one after the other within the period.
+    /// The number of parts into which a periodic flush divides the cache; the parts follow each other within the
+    /// period.
     pub flush_wakeups: u32,
-    /// Whether a clean line makes room before a dirty one, which is written out in the background.
+    /// Whether clean lines are evicted before dirty ones. Dirty ones are then written in the background.
     pub clean_first: bool,
-    /// Whether a read that misses brings in its lines to their ends.
+    /// Whether a read miss fetches whole lines.
     pub read_whole_lines: bool,
-    /// Requests of the host's that it takes at once.
+    /// Requests that it takes from the host at once.
     pub queue_depth: u32,
     /// Requests that the drive is given at once.
     pub drive_queue_depth: u32,
-    /// The order in which the drive is given them, a policy of [`IoQueue`](iopilot_sched::IoQueue).
+    /// The order in which the drive is given requests, a policy of [`IoQueue`](iopilot_sched::IoQueue).
     pub policy: String,
-    /// Processing of each step of a command.
+    /// Processing time of each step of a command.
     pub command_us: f64,
-    /// Data rate between host and controller, 10^6 bytes per second; no limit where not given.
+    /// Data rate between host and controller, 10^6 bytes per second; unlimited if left out.
     pub bus_mb_s: Option<f64>,
-    /// How requests share that.
+    /// How requests share that rate.
     pub bus: BusSharing,
 }
 
@@ -54,23 +55,23 @@ pub struct ControllerSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BusSharing {
-    /// One has it until its data have moved, in order of arrival (DiskSim's bus type 1).
+    /// One request owns the bus until its data have moved, in order of arrival (DiskSim's bus type 1).
     #[default]
     Owned,
-    /// The data of all move at once, each with an equal share of its rate (DiskSim's bus type 2).
+    /// The data of all requests move at once, each with an equal share of the rate (DiskSim's bus type 2).
     Interleaved,
 }
 
-/// When a write is done, and when it goes to the drive.
+/// When a write completes, and when it goes to the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WritePolicySpec {
-    /// Done when it is in the cache; it goes to the drive when it must.
+    /// Complete when it is in the cache; written to the drive when necessary.
     #[default]
     Back,
-    /// Done when it is in the cache; it goes to the drive at once.
+    /// Complete when it is in the cache; written to the drive at once.
     Through,
-    /// Done when it is on the drive.
+    /// Complete when it is on the drive.
     Synchronous,
 }
 
@@ -97,10 +98,10 @@ impl Default for ControllerSpec {
 }
 
 impl ControllerSpec {
-    /// The controller above a drive like `disk`.
+    /// A controller above a drive like `disk`.
     ///
     /// # Errors
-    /// Names the key that is wrong, under `controller.`, and a disk that has no bus to put a controller above.
+    /// Names the wrong key under `controller.`, or reports a disk whose model has no bus.
     pub fn build(&self, disk: &AnyDevice) -> Result<ControlledDrive, InputError> {
         let AnyDevice::Drive(drive) = disk else {
             let expected = "a disk of type \"drive\", which describes its bus";
@@ -159,7 +160,7 @@ impl ControllerSpec {
             size: u64::from(lines) * u64::from(line),
             line,
             lock_granularity: line,
-            // Its first and last block may stand in lines of their own.
+            // The first and last block of a request may lie in lines of their own.
             max_request: (lines.saturating_sub(1)).saturating_mul(line),
             allocation: if self.clean_first { AllocationPolicy::SkipDirty } else { AllocationPolicy::Strict },
             write_scheme: match self.write {

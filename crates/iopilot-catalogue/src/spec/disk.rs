@@ -1,4 +1,4 @@
-//! [`DiskSpec`]: a drive's description as a whole, and the file in which it stands.
+//! [`DiskSpec`]: a drive's whole description, and the layout of its file.
 
 use super::drive::DriveSpec;
 use super::hybrid::{HybridCacheSpec, HybridSpec};
@@ -8,20 +8,20 @@ use super::table::TableSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A drive as a data sheet describes it. Made by [`DiskSpec::from_toml`] or by hand; [`DiskSpec::build`] makes the
-/// device.
+/// A drive as a data sheet describes it. It is made by [`DiskSpec::from_toml`] or by hand; [`DiskSpec::build`] makes
+/// the device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskSpec {
     /// Short name, as in the catalogue.
     pub name: String,
     /// Maker and model.
     pub model: String,
-    /// Where the numbers come from, for people.
+    /// The sources of the numbers, as text.
     pub sources: Vec<String>,
     /// Which model, and its parameters.
     pub device: DeviceSpec,
-    /// For each parameter, under its dotted key, where its value comes from: `data sheet: `, `paper: ` or `derived: `
-    /// and which sheet, paper or inputs. Empty, or complete.
+    /// The source of each parameter, by dotted key: `data sheet: `, `paper: ` or `derived: `, followed by the sheet,
+    /// paper or inputs. Either empty or complete.
     pub provenance: BTreeMap<String, String>,
 }
 
@@ -42,7 +42,7 @@ pub enum DeviceSpec {
     Hybrid(Box<HybridSpec>),
 }
 
-/// The file itself: all sections are optional to serde, so that errors keep their line.
+/// The file. All sections are optional to serde, so that errors about a missing one keep their line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {

@@ -1,7 +1,7 @@
-//! [`DriveSpec`]: a drive with everything that DiskSim 4.0 describes one with, and what measured drives need besides.
+//! [`DriveSpec`]: a drive with all of DiskSim 4.0's parameters, and some more that measured drives need.
 //!
-//! `type = "drive"`, all of it in `[drive]`. Times are ms, sizes 512-byte sectors; each field names its unit. The fields
-//! mean what those of [`DriveModel`](iopilot_scsi::DriveModel) mean.
+//! `type = "drive"`, all of it in `[drive]`. Times are ms, sizes 512-byte sectors; each field names its unit. The
+//! fields mean the same as those of [`DriveModel`](iopilot_scsi::DriveModel).
 
 mod build;
 mod defaults;

@@ -7,7 +7,7 @@ use iopilot_block::{InputError, Nanos};
 use iopilot_device::{HybridModel, HybridWrite};
 use serde::{Deserialize, Serialize};
 
-/// Lines that can be pinned.
+/// The most lines that can be pinned.
 const PINNED: u64 = 1 << 20;
 
 /// A hard disk drive with a flash cache.
@@ -34,10 +34,10 @@ pub enum HybridFlashSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HybridWriteSpec {
-    /// To the disk; the cache drops what it has of it.
+    /// To the disk; the cache drops its copy of the line.
     #[default]
     Around,
-    /// To the disk, and to flash where the line is there.
+    /// To the disk, and to flash if the line is cached.
     Through,
     /// To flash, and later to the disk.
     Back,
@@ -47,23 +47,23 @@ pub enum HybridWriteSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HybridCacheSpec {
-    /// What is cached together, 1024 bytes: a power of two, 4 to 4096.
+    /// The size of a cache line, 1024 bytes: a power of two, 4 to 4096.
     pub line_kib: u32,
-    /// A line is copied to flash when it is read for the so many-th time.
+    /// A line is copied to flash when it has been read this many times.
     pub promote_after: u32,
     /// Longer reads are not copied, 1024 bytes.
     pub promote_max_kib: u32,
-    /// Lines whose reads are remembered without their being in flash.
+    /// Lines not in flash whose reads are counted.
     pub remembered_lines: u32,
     /// What happens to writes.
     pub write: HybridWriteSpec,
-    /// With a larger share of dirty lines destaging does not wait until the disk is idle.
+    /// Above this share of dirty lines, destaging does not wait until the disk is idle.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dirty_limit_percent: f64,
-    /// How long the drive has no request before dirty lines are written to the disk.
+    /// Idle time of the drive after which dirty lines are written to the disk.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub destage_idle_ms: f64,
-    /// `[first sector, sectors]` of what is in flash from the start and stays there.
+    /// `[first sector, sectors]` of ranges that are in flash from the start and stay there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<(u64, u64)>,
 }
@@ -78,7 +78,7 @@ impl HybridSpec {
         sectors / (u64::from(self.hybrid.line_kib) * 2)
     }
 
-    /// The constants the model computes with; the values have been checked.
+    /// The constants of the model; the values have been checked.
     pub(super) fn model(&self) -> HybridModel {
         let h = &self.hybrid;
         let lines = self.lines() as u32;

@@ -8,9 +8,8 @@ use iopilot_block::{InputError, parse_toml};
 use toml::de::{DeTable, DeValue};
 
 impl DiskSpec {
-    /// Reads a description; `source_name` is what errors call it. The zones, the inner rate and the full stroke are
-    /// filled in by rule where they are left out. The values are checked against each other, so that
-    /// [`DiskSpec::build`] of the result succeeds.
+    /// Reads a description; errors call it `source_name`. Zones, inner rate and full stroke are filled in by rule if
+    /// left out. The values are checked against each other, so that [`DiskSpec::build`] of the result succeeds.
     ///
     /// # Errors
     /// [`DeviceError::Spec`]: not TOML, an unknown, missing or ill-typed key, or values that contradict each other.
@@ -78,7 +77,7 @@ impl DiskSpec {
         toml::to_string(&file).expect("the sections hold only what TOML can say")
     }
 
-    /// The keys of all parameters given (dotted; of zones and tables the list counts as one), without the provenance.
+    /// The dotted keys of all given parameters, without the provenance. A list of zones or rows counts as one.
     pub fn parameters(&self) -> Vec<String> {
         let text = self.to_toml();
         let mut keys = Vec::new();
@@ -90,13 +89,6 @@ impl DiskSpec {
                 }
             }
         }
-        keys
-    }
-
-    /// The parameters whose value nobody vouches for in `[provenance]`.
-    pub fn without_provenance(&self) -> Vec<String> {
-        let mut keys = self.parameters();
-        keys.retain(|key| !self.provenance.contains_key(key));
         keys
     }
 }

@@ -1,14 +1,14 @@
-//! The marks of `[provenance]`: where a value comes from.
+//! The marks of `[provenance]`: the sources of values.
 
 use super::disk::DiskSpec;
 use super::rules::{RULES, cited};
 use iopilot_block::{InputError, suggest};
 use serde::Serialize;
 
-/// What a mark may be: one of these, a colon, and which sheet, paper or inputs.
+/// The kinds of marks. A mark is a kind, a colon, and the sheet, paper or inputs.
 const MARKS: [&str; 3] = ["data sheet", "paper", "derived"];
 
-/// How many values of a description come from where.
+/// The number of values of a description by kind of source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MarkCounts {
     /// The maker published it.
@@ -20,14 +20,15 @@ pub struct MarkCounts {
 }
 
 impl DiskSpec {
-    /// How many values have each of the three marks. All are zero where a description has no marks.
+    /// The number of values with each of the three marks; all zero if a description has no marks.
     pub fn mark_counts(&self) -> MarkCounts {
         let count = |mark| self.provenance.values().filter(|m| m.starts_with(mark)).count();
         let [data_sheet, paper, derived] = MARKS.map(count);
         MarkCounts { data_sheet, paper, derived }
     }
 
-    /// Checks the marks: each one of the three, on a value that is there; with any marks, all values have one.
+    /// Checks that each mark is one of the three, on a value that is given. If there are any marks, all values must
+    /// have one.
     pub(super) fn check_marks(&self) -> Result<(), InputError> {
         if self.provenance.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Rules for what no sheet says: each has a name, which marks in `[provenance]` cite, and stands with its sources in
-//! `docs/reference/disks.md`. Three keys are filled in from them where a description leaves them out.
+//! Rules for values that no sheet gives. Each has a name, which marks in `[provenance]` cite. `docs/reference/disks.md`
+//! explains the rules and their sources. Three keys are filled in by rule if a description leaves them out.
 
 use super::disk::{DeviceSpec, DiskSpec};
 use super::sections::{GeometrySpec, MechanicalSpec};
@@ -30,18 +30,18 @@ pub(super) const RULES: [&str; 21] = [
     "zones",
 ];
 
-/// The name of the rule that a mark cites: `derived: rule NAME`, and more behind it or nothing.
+/// The name of the rule that a mark cites: `derived: rule NAME`, optionally followed by more text.
 pub(super) fn cited(mark: &str) -> Option<&str> {
     let rest = mark.strip_prefix("derived: rule ")?;
     Some(rest.split(|c: char| !c.is_ascii_lowercase() && c != '-').next().unwrap_or(rest))
 }
 
-/// Rule `full-stroke`: the sheets that give both have 1.7 to 2.4 times the average, in the median twice.
+/// Rule `full-stroke`: in sheets that give both, the full stroke is 1.7 to 2.4 times the average; the median is 2.
 fn full_stroke_ms(average: f64) -> f64 {
     2.0 * average
 }
 
-/// Rule `inner-rate`: faster drives have smaller platters, whose inner tracks are less behind the outer ones.
+/// Rule `inner-rate`: faster drives have smaller platters, whose inner tracks differ less from the outer ones.
 fn inner_rate(outer: f64, rpm: f64) -> f64 {
     let share = match rpm {
         r if r < 8_500.0 => 0.5,
@@ -62,7 +62,7 @@ fn zones(capacity_sectors: u64, heads: u32) -> u32 {
 }
 
 impl DiskSpec {
-    /// Fills in what rules give for keys that were left out, with its mark where the description has marks at all.
+    /// Fills in by rule the keys that were left out. Each gets its mark if the description has marks at all.
     pub(super) fn fill(&mut self) {
         let m = match &mut self.device {
             DeviceSpec::Mechanical(m) => &mut **m,
@@ -78,7 +78,7 @@ impl DiskSpec {
 }
 
 impl MechanicalSpec {
-    /// The keys filled in, with the rule.
+    /// The keys filled in, each with its rule.
     fn fill(&mut self) -> Vec<(&'static str, &'static str)> {
         let mut filled = self.geometry.fill(self.mechanics.rotation_rpm);
         let seek = &mut self.mechanics.seek;
@@ -100,7 +100,7 @@ impl GeometrySpec {
             self.inner_rate_mb_s = Some(inner_rate(outer, rpm));
             filled.push(("geometry.inner_rate_mb_s", "inner-rate"));
         }
-        // A size that nothing can have is left to the checks.
+        // An impossible size is left to the checks.
         if let (Some(capacity @ 1..=1_000_000_000_000_000), None) = (self.capacity_sectors, self.zones) {
             self.zones = Some(zones(capacity, self.heads));
             filled.push(("geometry.zones", "zones"));

@@ -1,4 +1,4 @@
-//! The sections of a drive's description, as they stand in the file.
+//! The sections of a drive's description, as in the file.
 
 use iopilot_device::CacheControl;
 use serde::{Deserialize, Serialize};
@@ -16,12 +16,12 @@ pub struct MechanicalSpec {
     pub cache: CacheSpec,
 }
 
-/// `[geometry]`: where blocks lie. Either the zones are listed as `[[geometry.zone]]`, or `capacity_sectors`, `zones`
-/// and the outer and inner rates are given and the zones are derived.
+/// `[geometry]`: where blocks lie. Either the zones are listed as `[[geometry.zone]]`, or they are derived from
+/// `capacity_sectors`, `zones` and the outer and inner rates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeometrySpec {
-    /// Size in 512-byte sectors; all sectors of the zones where left out.
+    /// Size in 512-byte sectors; if left out, all sectors of the zones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity_sectors: Option<u64>,
     /// Recording surfaces in use.
@@ -41,10 +41,10 @@ pub struct GeometrySpec {
     /// Sustained rate of the innermost zone, 10^6 bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner_rate_mb_s: Option<f64>,
-    /// How much later the next track starts after a change of head; derived where left out.
+    /// The skew after a change of head; derived if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track_skew_revolutions: Option<f64>,
-    /// How much later the next track starts after a move to the neighbouring cylinder; derived where left out.
+    /// The skew after a move to the neighbouring cylinder; derived if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cylinder_skew_revolutions: Option<f64>,
     /// The zones, outermost first.
@@ -62,7 +62,7 @@ pub struct ZoneSpec {
     pub last_cylinder: u32,
     /// Sectors on each track.
     pub sectors_per_track: u32,
-    /// Angle at which its first track starts; derived where left out.
+    /// Angle at which its first track starts; derived if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_revolutions: Option<f64>,
     /// As in `[geometry]`, for this zone.
@@ -82,24 +82,24 @@ pub enum LayoutSpec {
     Cylinder,
     /// The same, every other cylinder in descending order.
     Serpentine,
-    /// A band of cylinders on one head, then on the next in the other direction.
+    /// A band of cylinders on one head, then on the next head in the opposite direction.
     Banded,
 }
 
-/// `[mechanics]`: what turns and moves.
+/// `[mechanics]`: rotation and arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MechanicsSpec {
-    /// Revolutions per minute. Calibrated drives give it with digits after the point.
+    /// Revolutions per minute. Calibrated drives give decimals.
     pub rotation_rpm: f64,
     /// Angle at time 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub initial_angle_revolutions: f64,
-    /// Changing the head within a cylinder.
+    /// The time to change the head within a cylinder.
     pub head_switch_ms: f64,
-    /// What a write waits longer for the arm to settle.
+    /// Additional settling time of a write.
     pub write_settle_ms: f64,
-    /// The seek curve, for reads and settling included.
+    /// The seek curve for reads, settling included.
     pub seek: SeekSpec,
 }
 
@@ -148,13 +148,13 @@ pub struct InterfaceSpec {
     pub rate_mb_s: f64,
     /// Requests the drive takes at once.
     pub queue_depth: u32,
-    /// How the host talks to it: `sata` where the queue is no deeper than 32, else `sas`.
+    /// The protocol; if left out, `sata` for a queue of up to 32, otherwise `sas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolSpec>,
-    /// Order in which it serves them.
+    /// The order in which the drive serves its queue.
     #[serde(default)]
     pub queue_policy: PolicySpec,
-    /// With `sptf`: a request that waited longer goes first; never where left out.
+    /// With `sptf`: a request that has waited longer than this goes first; no limit if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub age_limit_ms: Option<f64>,
     /// Command processing of a read that needs the medium.
@@ -165,11 +165,11 @@ pub struct InterfaceSpec {
     pub write_overhead_ms: f64,
 }
 
-/// How a host talks to a drive.
+/// The protocol between host and drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolSpec {
-    /// ATA: a flush is no queued command, and Linux does not use FUA (`libata.fua`).
+    /// ATA: a flush is not a queued command, and Linux does not use FUA (`libata.fua`).
     Sata,
     /// SCSI.
     Sas,
@@ -178,12 +178,12 @@ pub enum ProtocolSpec {
 }
 
 impl ProtocolSpec {
-    /// That of a drive which does not say: rule `queue-depth` the other way round.
+    /// The default protocol for a queue of this depth: the inverse of rule `queue-depth`.
     pub(super) fn of_depth(depth: u32) -> Self {
         if depth <= 32 { Self::Sata } else { Self::Sas }
     }
 
-    /// How the host treats the write cache of such a drive, where it has a volatile one.
+    /// The commands by which the host controls such a drive's write cache, if the cache is volatile.
     pub(super) fn cache_control(self, volatile: bool) -> CacheControl {
         let ata = self == Self::Sata;
         CacheControl { volatile, fua: !ata, flush_drains: ata }
@@ -194,7 +194,7 @@ impl ProtocolSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicySpec {
-    /// As they came.
+    /// Order of arrival.
     #[default]
     Fifo,
     /// Shortest positioning time first.
@@ -209,7 +209,7 @@ pub struct CacheSpec {
     pub size_kib: u64,
     /// Segments it is divided into; 0 for no cache.
     pub segments: u32,
-    /// Of these, how many may hold dirty blocks with write-back, and no reads meanwhile.
+    /// How many of them may hold dirty blocks with write-back; these serve no reads meanwhile.
     #[serde(default)]
     pub write_segments: u32,
     /// Read-ahead behind a sequential read.
@@ -221,13 +221,13 @@ pub struct CacheSpec {
     /// Whether hits of a sequential reader keep the read-ahead going.
     #[serde(default)]
     pub read_ahead_on_hit: bool,
-    /// Whether blocks that pass under the head before the wanted one are kept.
+    /// Whether blocks that pass the head before the wanted one are kept.
     #[serde(default)]
     pub read_on_arrival: bool,
     /// Whether writes are acknowledged before they are on the medium.
     #[serde(default)]
     pub write_back: bool,
-    /// How long the arm idles before dirty blocks are written.
+    /// Idle time of the arm after which dirty blocks are written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub destage_idle_ms: f64,
 }
@@ -242,9 +242,9 @@ pub struct FlashSpec {
     pub queue_depth: u32,
     /// Requests whose latencies overlap.
     pub parallelism: u32,
-    /// Before the data of a read move.
+    /// Time before the data of a read move.
     pub read_latency_us: f64,
-    /// Before the data of a write move.
+    /// Time before the data of a write move.
     pub write_latency_us: f64,
     /// Sequential reads, 10^6 bytes per second.
     pub read_rate_mb_s: f64,
@@ -252,7 +252,7 @@ pub struct FlashSpec {
     pub write_rate_mb_s: f64,
 }
 
-/// Left out of the file where it is the default.
+/// Whether serde leaves the value out of the file.
 pub(super) fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }

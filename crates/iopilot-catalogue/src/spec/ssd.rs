@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub struct SsdSpec {
     /// Size in 512-byte sectors, as the host sees it.
     pub capacity_sectors: u64,
-    /// What is in flash at time 0; the whole drive written in order where left out.
+    /// The content of flash at time 0; if left out, the whole drive written in order.
     #[serde(default)]
     pub precondition: PreconditionSpec,
-    /// Of random preconditioning.
+    /// Seed of random preconditioning.
     #[serde(default, skip_serializing_if = "is_zero_u64")]
     pub seed: u64,
     /// `[ssd.nand]`
@@ -28,7 +28,7 @@ pub struct SsdSpec {
     pub ftl: SsdFtlSpec,
 }
 
-/// What is in flash at time 0.
+/// The content of flash at time 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PreconditionSpec {
@@ -37,7 +37,7 @@ pub enum PreconditionSpec {
     /// The whole drive, written once in order.
     #[default]
     Sequential,
-    /// The whole drive, overwritten in random order until nothing changed any more.
+    /// The whole drive, overwritten in random order until a steady state.
     Random,
 }
 
@@ -56,22 +56,22 @@ pub enum CellSpec {
     Qlc,
 }
 
-/// What changes from one row of pages to the next: the first fastest.
+/// The order in which rows of pages go to channels, chips and dies; the first-named changes fastest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum StripeSpec {
-    /// The default.
+pub(crate) enum StripeSpec {
+    /// Channel, chip, die: the default.
     #[default]
     ChannelChipDie,
-    /// As it says.
+    /// Channel, die, chip.
     ChannelDieChip,
-    /// As it says.
+    /// Chip, channel, die.
     ChipChannelDie,
-    /// As it says.
+    /// Chip, die, channel.
     ChipDieChannel,
-    /// As it says.
+    /// Die, channel, chip.
     DieChannelChip,
-    /// As it says.
+    /// Die, chip, channel.
     DieChipChannel,
 }
 
@@ -93,7 +93,7 @@ pub struct SsdNandSpec {
     pub pages_per_block: u32,
     /// Size of a page, 1024 bytes.
     pub page_kib: u32,
-    /// What comes over the channel at least, and in multiples of: the words of the error correction.
+    /// The word of the error correction: transfers over the channel are multiples of it.
     pub codeword_sectors: u32,
     /// Bits of a cell.
     pub cell: CellSpec,
@@ -108,13 +108,13 @@ pub struct SsdNandSpec {
     /// Whether all planes of a die program and erase together.
     #[serde(default, skip_serializing_if = "is_false")]
     pub multi_plane: bool,
-    /// Whether each plane reads on its own.
+    /// Whether each plane reads independently.
     #[serde(default, skip_serializing_if = "is_false")]
     pub independent_plane_reads: bool,
-    /// The order of dies in which rows are written.
+    /// The order of dies in which rows of pages are written.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub stripe: StripeSpec,
-    /// What it takes to suspend a program or erase for a read; reads wait where left out.
+    pub(crate) stripe: StripeSpec,
+    /// The time to suspend a program or erase for a read; if left out, reads wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_us: Option<f64>,
 }
@@ -123,26 +123,26 @@ pub struct SsdNandSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdHostSpec {
-    /// Data to the host, 10^6 bytes per second: the link's rate, or what the controller makes of it.
+    /// Data rate to the host, 10^6 bytes per second: the link's, or the controller's if that is lower.
     pub read_rate_mb_s: f64,
-    /// Data from the host, likewise.
+    /// Data rate from the host, likewise.
     pub write_rate_mb_s: f64,
-    /// Whether both directions move at once.
+    /// Whether data move in both directions at once.
     #[serde(default, skip_serializing_if = "is_false")]
     pub full_duplex: bool,
-    /// Queues that the host can have in the drive: 1 for SATA and SAS, the I/O queues of an NVMe drive.
+    /// Queues that the host can create in the drive: 1 for SATA and SAS, the I/O queues of an NVMe drive.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub queues: u16,
     /// Requests the drive takes at once, from each queue.
     pub queue_depth: u32,
-    /// How the host talks to it: `nvme` where there are several queues, `sata` where one is no deeper than 32, else `sas`.
+    /// The protocol; if left out, `nvme` for several queues, `sata` for one of up to 32, otherwise `sas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolSpec>,
-    /// From the start of one command to that of the next, at least.
+    /// The minimum time from the start of one command to the start of the next.
     pub command_us: f64,
-    /// What a read takes besides flash and transfers.
+    /// The time of a read besides flash and transfers.
     pub read_latency_us: f64,
-    /// What a write, flush or discard takes besides.
+    /// The same for a write, flush or discard.
     pub write_latency_us: f64,
 }
 
@@ -152,12 +152,12 @@ pub struct SsdHostSpec {
 pub struct SsdBufferSpec {
     /// Size, 1024 bytes.
     pub size_kib: u64,
-    /// Whether a write is acknowledged when it is in the buffer.
+    /// Whether a write is acknowledged once it is in the buffer.
     pub write_back: bool,
-    /// Dirty data that stay for writes to the same place.
+    /// Dirty data that stay in the buffer, so that later writes to the same place coalesce.
     #[serde(default, skip_serializing_if = "is_zero_u64")]
     pub keep_kib: u64,
-    /// Whether flushes and FUA have nothing to wait for.
+    /// Whether flushes and FUA writes need not wait for the flash.
     #[serde(default, skip_serializing_if = "is_false")]
     pub power_loss_protected: bool,
 }
@@ -166,19 +166,19 @@ pub struct SsdBufferSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdFtlSpec {
-    /// What the map places together, 1024 bytes; at most a page.
+    /// The unit of the mapping table, 1024 bytes; at most a page.
     pub unit_kib: u32,
-    /// Work of the controller for each run of consecutive units that it writes, one run at a time.
+    /// Work of the controller for each run of consecutive units written; one run at a time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub placement_us: f64,
-    /// A die with fewer erased blocks collects garbage.
+    /// A die with fewer erased blocks than this collects garbage.
     pub gc_low_blocks: u32,
-    /// Until it has so many.
+    /// Garbage collection ends at this many erased blocks.
     pub gc_high_blocks: u32,
-    /// Whether garbage collection moves pages without the channel.
+    /// Whether garbage collection moves pages without using the channel.
     #[serde(default, skip_serializing_if = "is_false")]
     pub copy_back: bool,
-    /// Data of a block move when another was erased so many times more; never where left out.
+    /// A block's data are moved when another block has been erased this many times more; never if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear_spread: Option<u32>,
 }

@@ -1,5 +1,6 @@
-//! `[table]`: a table-based disk, as training leaves it.
+//! `[table]`: a table-based disk, as training writes it.
 
+use super::bounds::{SpecCheck, within_range};
 use crate::table::TableShape;
 use crate::table::{HitLimit, ROWS, SimulatedCacheModel, TableForm, TableModel, TimeTable, TimeTables};
 use iopilot_block::{InputError, Nanos};
@@ -9,18 +10,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSpec {
-    /// Size in 512-byte sectors; decides how many columns there are.
+    /// Size in 512-byte sectors; determines the number of columns.
     pub capacity_sectors: u64,
-    /// Whether seeks cost time on the device that the times are of.
+    /// Whether seeks take time on the trained device.
     pub rotational: bool,
-    /// Requests it takes at once; it serves one at a time.
+    /// Requests it accepts at once; it serves one at a time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub queue_depth: u32,
-    /// What part of its time a random read takes, by the number of requests the disk has to choose from, 1 to
-    /// `queue_depth`. It then serves the nearest first; without it, requests as they come.
+    /// The share of its time that a random read takes, by the number of requests to choose from, 1 to `queue_depth`.
+    /// With factors the disk serves the nearest request first; without them, in order of arrival.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queue_factors: Vec<f64>,
-    /// Times kept in a cell once it learns on line.
+    /// Samples that a cell keeps when the disk learns on line.
     pub samples: u32,
     /// With three tables: a longer read is a miss.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,62 +29,62 @@ pub struct TableSpec {
     /// With three tables: how much longer each sector beyond the first 4 kB may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit_limit_us_per_sector: Option<f64>,
-    /// With three tables: the disk cache that tells hits from misses.
+    /// With three tables: the simulated disk cache that predicts hits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<TableCacheSpec>,
     /// The rows, from requests of 4 kB to those of 128 kB.
     #[serde(default)]
-    pub row: Vec<TableRowSpec>,
+    pub(crate) row: Vec<TableRowSpec>,
 }
 
 /// `[table.cache]`: the simulated disk cache.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableCacheSpec {
-    /// Segments for reads; 0 where every read misses.
+    /// Segments for reads; with 0 every read misses.
     pub read_segments: u32,
     /// Segments for writes.
     pub write_segments: u32,
     /// Sectors in a segment.
     pub segment_sectors: u64,
-    /// Read-ahead behind a sequential read, and the most.
+    /// Read-ahead behind a sequential read; also the maximum.
     pub read_ahead_sequential_sectors: u32,
-    /// Read-ahead around another read.
+    /// Read-ahead around any other read.
     pub read_ahead_random_sectors: u32,
     /// Whether hits of a sequential reader keep the read-ahead going.
     #[serde(default)]
     pub read_ahead_on_hit: bool,
-    /// What the medium takes for a sector, by which read-ahead goes on until the arm is needed elsewhere; 0, the default: it is
-    /// done at once.
+    /// The time of the medium for a sector. Read-ahead proceeds at this rate until the arm is needed elsewhere. With 0,
+    /// the default, read-ahead completes at once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sector_us: f64,
 }
 
-/// One `[[table.row]]`: the mean time of each column, from contiguous requests to the farthest; 0 where none was
-/// measured. Empty columns at the end can be left out.
+/// One `[[table.row]]`: the mean time of each column, from contiguous requests to the farthest; 0 if not measured.
+/// Empty columns at the end can be left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TableRowSpec {
+pub(crate) struct TableRowSpec {
     /// The size of its requests, 1024 bytes.
-    pub size_kib: u32,
-    /// Reads; with three tables those that miss.
+    pub(crate) size_kib: u32,
+    /// Reads; with three tables, the misses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_us: Vec<f64>,
-    /// With three tables: reads that hit.
+    pub(crate) read_us: Vec<f64>,
+    /// With three tables: hits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_hit_us: Vec<f64>,
+    pub(crate) read_hit_us: Vec<f64>,
     /// Writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub write_us: Vec<f64>,
-    /// How many samples each of `read_us` is the mean of. Left out, each counts as one.
+    pub(crate) write_us: Vec<f64>,
+    /// The number of samples behind each of `read_us`. If left out, each counts as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_count: Vec<u32>,
-    /// The same of `read_hit_us`.
+    pub(crate) read_count: Vec<u32>,
+    /// The same for `read_hit_us`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub read_hit_count: Vec<u32>,
-    /// The same of `write_us`.
+    pub(crate) read_hit_count: Vec<u32>,
+    /// The same for `write_us`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub write_count: Vec<u32>,
+    pub(crate) write_count: Vec<u32>,
 }
 
 /// The most samples that a cell keeps.
@@ -102,7 +103,7 @@ fn is_one(depth: &u32) -> bool {
 }
 
 impl TableSpec {
-    /// What describes `model`, which stands for a device that is `rotational` or not.
+    /// Describes `model`, trained on a device that is `rotational` or not.
     pub fn new(model: &TableModel, rotational: bool, samples: u32) -> Self {
         let tables = &model.tables;
         let limit = match tables.form() {
@@ -138,7 +139,7 @@ impl TableSpec {
         }
     }
 
-    /// The same with the number of samples behind each mean of `tables`, so that what learns from it goes on where it was.
+    /// Adds the number of samples behind each mean of `tables`, so that learning continues with the right weights.
     #[must_use]
     pub fn counted(mut self, tables: &TimeTables) -> Self {
         for (row, spec) in self.row.iter_mut().enumerate() {
@@ -150,7 +151,7 @@ impl TableSpec {
         self
     }
 
-    /// The same with a queue that chooses; as in [`queue_factors`](crate::queue_factors).
+    /// Adds a queue that reorders requests, as measured by [`queue_factors`](crate::queue_factors).
     #[must_use]
     pub fn with_queue(self, factors: Vec<f64>) -> Self {
         Self { queue_depth: factors.len().max(1) as u32, queue_factors: factors, ..self }
@@ -159,7 +160,7 @@ impl TableSpec {
     /// The tables and the cache.
     ///
     /// # Errors
-    /// Names the value that cannot be.
+    /// Names the value that is out of range.
     pub fn model(&self) -> Result<TableModel, InputError> {
         within("capacity_sectors", self.capacity_sectors as f64, 1.0, TableShape::LARGEST as f64)?;
         within("queue_depth", self.queue_depth.into(), 1.0, 65_536.0)?;
@@ -190,7 +191,7 @@ impl TableSpec {
             load("read_hit", &spec.read_hit_us, &spec.read_hit_count, hits)?;
             load("write", &spec.write_us, &spec.write_count, Some(writes))?;
         }
-        // Where one direction was not measured, the other answers.
+        // If one direction was not measured, the other one answers.
         if tables.named().all(|(_, table)| table.coverage().filled == 0) {
             return Err(InputError::new("table.row[0].read_us", "", "at least one time in the tables"));
         }
@@ -237,14 +238,11 @@ fn nanos(us: f64) -> Nanos {
     Nanos((us * 1e3).round() as u64)
 }
 
-fn within(key: &str, value: f64, low: f64, high: f64) -> Result<(), InputError> {
-    if value >= low && value <= high {
-        return Ok(());
-    }
-    Err(InputError::new(format!("table.{key}"), value.to_string(), format!("{low} to {high}")))
+fn within(key: &str, value: f64, low: f64, high: f64) -> SpecCheck {
+    within_range(&format!("table.{key}"), value, low, high)
 }
 
-/// The means of a row, µs; without the empty cells at its end.
+/// The means of a row, µs, without the empty cells at the end.
 fn times(table: &TimeTable, row: usize) -> Vec<f64> {
     let shape: TableShape = table.shape();
     let time = |column| table.cell(row, column).map_or(0.0, Nanos::as_micros_f64);
@@ -253,7 +251,7 @@ fn times(table: &TimeTable, row: usize) -> Vec<f64> {
     times
 }
 
-/// Fills row and table `name` with `times`, the means of so many samples.
+/// Fills row `row` of the table `name` with `times`, each the mean of `counts` samples.
 fn load(
     (row, name): (usize, &str),
     times: &[f64],

@@ -3,10 +3,10 @@
 use super::shape::{ROWS, TableShape};
 use iopilot_block::Nanos;
 
-/// No samples are kept for a cell: it is empty, or holds one value.
+/// The cell has no block of samples: it is empty, or holds one value.
 const NONE: u32 = u32::MAX;
 
-/// Kept samples of a table that averages all it was ever given, and keeps none of them.
+/// The number of kept samples in a table that averages all its samples and keeps none.
 const ALL: u32 = u32::MAX;
 
 /// The mean of the last samples of one cell.
@@ -14,9 +14,9 @@ const ALL: u32 = u32::MAX;
 struct Cell {
     sum: u64,
     count: u32,
-    /// Where the oldest sample stands, once there are as many as are kept.
+    /// The index of the oldest sample, once the cell is full.
     oldest: u32,
-    /// Which block of the table's samples is its own.
+    /// The index of its block among the table's samples.
     samples: u32,
 }
 
@@ -29,39 +29,39 @@ impl Cell {
     }
 }
 
-/// What a column holds in all.
+/// The totals of a column.
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
     /// The sum of its cells' means.
     sum: u64,
-    /// Cells that hold something.
+    /// The number of filled cells.
     filled: u32,
 }
 
 /// How well a table is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Its cells.
+    /// The number of cells.
     pub cells: usize,
-    /// Those that hold a time.
+    /// Cells that hold a time.
     pub filled: usize,
     /// Samples that the filled cells hold.
     pub samples: u64,
 }
 
-/// Times by size (rows) and distance (columns). Each cell holds the mean of its last samples; a new one replaces the
+/// Times by size (rows) and distance (columns). Each cell holds the mean of its last samples; a new sample replaces the
 /// oldest (GF 3.2.1, "Dynamic behavior").
 #[derive(Clone, Debug)]
 pub struct TimeTable {
     shape: TableShape,
     /// Samples kept in a cell.
     keep: u32,
-    /// Column after column.
+    /// The cells, by column.
     cells: Vec<Cell>,
     /// Blocks of `keep` samples, for cells with more than one.
     samples: Vec<u64>,
     columns: Vec<Column>,
-    /// The columns that hold something, ascending.
+    /// The columns with a filled cell, ascending.
     filled: Vec<u32>,
 }
 
@@ -80,7 +80,7 @@ impl TimeTable {
     }
 
     /// An empty table whose cells hold the mean of all their samples.
-    pub fn averaging(shape: TableShape) -> Self {
+    pub(super) fn averaging(shape: TableShape) -> Self {
         Self::new(shape, ALL)
     }
 
@@ -98,12 +98,12 @@ impl TimeTable {
         table
     }
 
-    /// Its rows and columns.
+    /// The rows and columns.
     pub fn shape(&self) -> TableShape {
         self.shape
     }
 
-    /// Adds a sample to the cell; the oldest goes where there are enough. O(1), but for the first of a column.
+    /// Adds a sample to the cell; a full cell drops its oldest sample. O(1), except for the first sample of a column.
     pub fn add(&mut self, row: usize, column: usize, time: Nanos) {
         let cell = &mut self.cells[column * ROWS + row];
         let before = cell.mean();
@@ -112,7 +112,7 @@ impl TimeTable {
             (1, _) | (_, 0) => (cell.sum, cell.count) = (time.0, 1),
             (keep, count) => {
                 if cell.samples == NONE {
-                    // What it held becomes the first of its samples.
+                    // The value it holds becomes its first sample.
                     cell.samples = (self.samples.len() / keep as usize) as u32;
                     self.samples.resize(self.samples.len() + keep as usize, 0);
                     self.samples[cell.samples as usize * keep as usize] = cell.sum;
@@ -141,25 +141,24 @@ impl TimeTable {
         }
     }
 
-    /// What the cell itself holds.
+    /// The mean of the cell itself.
     pub fn cell(&self, row: usize, column: usize) -> Option<Nanos> {
         self.cells[column * ROWS + row].mean().map(Nanos)
     }
 
-    /// How many samples the cell holds.
+    /// The number of samples in the cell.
     pub fn count(&self, row: usize, column: usize) -> u32 {
         self.cells[column * ROWS + row].count
     }
 
-    /// The time for a request: its cell's; where that is empty, the mean of its column; where that is empty too, the mean
-    /// of the nearest column that is not, the nearer one of two (GF 3.2.5). `None` where nothing is known. O(log columns).
+    /// The time for a request: the mean of its cell. For an empty cell it is the mean of its column, and for an empty
+    /// column that of the nearest filled column (GF 3.2.5). `None` if the table is empty. O(log columns).
     pub fn time(&self, row: usize, column: usize) -> Option<Nanos> {
         self.cell(row, column).or_else(|| self.column_mean(column))
     }
 
-    /// The mean over all sizes: what is left where the size is left out (GF 3.5.1). An empty column as in
-    /// [`TimeTable::time`].
-    pub fn column_mean(&self, column: usize) -> Option<Nanos> {
+    /// The mean over all sizes, for a lookup without the size (GF 3.5.1). For an empty column see [`TimeTable::time`].
+    pub(super) fn column_mean(&self, column: usize) -> Option<Nanos> {
         let at = self.filled.partition_point(|&c| (c as usize) < column);
         let above = self.filled.get(at).map(|&c| c as usize);
         let below = at.checked_sub(1).map(|i| self.filled[i] as usize);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trained_table_is_passed_on_as_means() {
+    fn a_trained_table_is_converted_to_means() {
         let mut t = TimeTable::averaging(TableShape::new(1 << 21));
         (1..=100).for_each(|time| t.add(2, 3, Nanos(time * 2)));
         assert_eq!((t.cell(2, 3), t.count(2, 3)), (Some(Nanos(101)), 100));
@@ -237,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sums kept along the way are those of the samples.
+        /// The running sums equal the sums of the samples.
         #[test]
         fn means_are_those_of_the_samples(
             keep in 1u32..9,

@@ -1,4 +1,4 @@
-//! [`TableDisk`]: a device that answers from tables.
+//! [`TableDisk`]: a device whose times come from tables.
 
 use super::simulated_cache::{SimulatedCache, SimulatedCacheModel};
 use super::tables::{Lookup, TimeTables};
@@ -7,38 +7,39 @@ use iopilot_device::{Completion, Device, DeviceRequest, ServiceBreakdown};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many queues full may pass the first request of a queue that is ordered.
+/// The first request of a reordered queue is passed over for at most this many queue lengths.
 const PATIENCE: u32 = 8;
 
-/// What a [`TableDisk`] is made of.
+/// The parameters of a [`TableDisk`].
 #[derive(Clone, Debug)]
 pub struct TableModel {
     /// The times.
     pub tables: TimeTables,
-    /// With three tables: the cache that decides what hits. Unused with two.
+    /// With three tables: the cache that predicts hits. Unused with two.
     pub cache: SimulatedCacheModel,
-    /// Requests it takes at once. It serves them one at a time, as they came unless [`TableDisk::with_queue`] says otherwise.
+    /// Requests it accepts at once. It serves them one at a time, in order of arrival unless [`TableDisk::with_queue`]
+    /// is used.
     pub queue_depth: u32,
 }
 
-/// A disk whose times come from tables. A request's time is looked up when its service begins, so that all observations up
-/// to then count. A flush or discard waits for earlier requests and then takes no time, as none has been measured. With
-/// empty tables, nothing takes time.
+/// A disk whose times come from tables. The time of a request is looked up when its service begins, so that all
+/// observations until then count. A flush or discard waits for earlier requests and then takes no time, because none
+/// has been measured. With empty tables, no request takes time.
 ///
-/// Copies share their tables until one of them learns, so that a copy costs little.
+/// Copies share their tables until one of them learns, so a copy is cheap.
 #[derive(Clone, Debug)]
 pub struct TableDisk {
     tables: Arc<TimeTables>,
     cache: SimulatedCache,
     queue_depth: u32,
-    /// Of the time of a random read, by the requests there were to choose from; empty where it serves them as they came.
+    /// Factors of a random read's time, by the number of requests to choose from; empty where the queue is FIFO.
     factors: Arc<[f64]>,
     waiting: VecDeque<DeviceRequest>,
-    /// How often the first of those was passed over.
+    /// How often the first of the queue was passed over.
     passed: u32,
-    /// In service.
+    /// The request in service.
     current: Option<Completion>,
-    /// Where the request served last ended.
+    /// Where the last served request ended.
     previous_end: Lba,
 }
 
@@ -57,16 +58,16 @@ impl TableDisk {
         }
     }
 
-    /// The same with a queue that is ordered: the request goes next that the tables say takes least, up to the first flush
-    /// or discard. Nobody is passed over by more than eight queues full. A random read that misses then takes the
-    /// part of its time that `factors` has for so many requests to choose from, 1 to as many as there are factors. Without
-    /// factors requests are served as they came.
+    /// Adds a queue that serves the request with the shortest time by the tables, among those before the first flush or
+    /// discard. A request is passed over for at most eight queue lengths. The time of a random read that misses is
+    /// multiplied by the entry of `factors` for the number of requests to choose from, starting at 1. Without factors,
+    /// the queue is FIFO.
     #[must_use]
     pub fn with_queue(self, factors: Vec<f64>) -> Self {
         Self { factors: factors.into(), ..self }
     }
 
-    /// Takes the request that goes next out of the queue, and tells among how many it was chosen.
+    /// Removes the next request from the queue. Also returns the number of requests it was chosen from.
     fn next(&mut self) -> Option<(DeviceRequest, usize)> {
         let open = self.waiting.iter().take_while(|r| matches!(r.op, Op::Read | Op::Write)).count();
         let mut best = 0;
@@ -79,18 +80,18 @@ impl TableDisk {
         Some((self.waiting.remove(best)?, open.max(1)))
     }
 
-    /// What has been learnt.
+    /// The times learnt.
     pub fn tables(&self) -> &TimeTables {
         &self.tables
     }
 
-    /// What it is made of.
+    /// The parameters and current tables.
     pub fn model(&self) -> TableModel {
         TableModel { tables: (*self.tables).clone(), cache: self.cache.model(), queue_depth: self.queue_depth }
     }
 
-    /// Learns on line: the device that this one stands for served such a request, after one that ended before
-    /// `previous_end`, in `measured` (GF 3.2.1, "Dynamic behavior").
+    /// Learns on line: the real device served such a request in `measured`, after one that ended before `previous_end`
+    /// (GF 3.2.1, "Dynamic behavior").
     pub fn observe(&mut self, request: &DeviceRequest, previous_end: Lba, measured: Nanos) {
         if matches!(request.op, Op::Read | Op::Write) {
             let lookup = Lookup::new(request.op, request.lba, request.sectors, previous_end);
@@ -98,7 +99,7 @@ impl TableDisk {
         }
     }
 
-    /// Forgets the requests in service and in its queue: none of them completes. What was learnt stays.
+    /// Drops the requests in service and in the queue: none of them completes. Learnt times stay.
     pub fn abort_all(&mut self) {
         self.waiting.clear();
         (self.current, self.passed) = (None, 0);
@@ -131,8 +132,8 @@ impl TableDisk {
 }
 
 impl TableDisk {
-    /// How long the arm takes, once a request is served, to where the read-ahead that it has set off begins: behind a
-    /// miss it is there.
+    /// The time of the arm, after a request is served, to the start of the read-ahead that it triggered. After a miss
+    /// the arm is already there.
     fn return_time(&self, served: &Lookup, from: Lba) -> Nanos {
         match served.hit {
             true => self.tables.time(&Lookup::new(Op::Read, from, Sectors(1), from)).unwrap_or_default(),
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordered_queue_takes_the_nearest_and_passes_nobody_for_ever() {
+    fn a_reordered_queue_takes_the_nearest_and_starves_no_request() {
         let mut d = disk().with_queue(vec![1.0, 0.5, 0.25, 0.25]);
         d.observe(&request(0, Op::Read, 0), Lba(0), Nanos(10));
         d.observe(&request(0, Op::Read, 4000), Lba(0), Nanos(400));
@@ -217,7 +218,7 @@ mod tests {
         for (id, lba) in [(1, 0), (2, 1 << 20), (3, 4008), (4, 8)] {
             d.submit(request(id, Op::Read, lba), Nanos(0));
         }
-        // 4 goes on where 1 ended; then 3 of two, at half of its time; then 2 alone.
+        // Request 4 continues where 1 ended. Then 3 is chosen from two, at half of its time; then 2 alone.
         assert_eq!(ends(&mut d), [(1, 10), (4, 20), (3, 220), (2, 4220)]);
         d.submit(request(0, Op::Read, (1 << 20) + 8), Nanos(5000));
         d.submit(request(1, Op::Read, 0), Nanos(5000));
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_aborted_does_not_complete_and_what_was_learnt_stays() {
+    fn aborted_requests_do_not_complete_and_learnt_times_stay() {
         let mut d = disk();
         d.observe(&request(0, Op::Read, 0), Lba(0), Nanos(10));
         d.submit(request(1, Op::Read, 0), Nanos(100));

@@ -1,4 +1,4 @@
-//! [`three_tables`]: what three tables need to know of a disk's cache before they are trained.
+//! [`three_tables`]: measures the cache parameters that three tables need before training.
 
 use super::probe::{CacheProbe, ProbedCache, probe_cache};
 use super::simulated_cache::SimulatedCacheModel;
@@ -7,18 +7,18 @@ use super::train::further_sector_time;
 use iopilot_block::Nanos;
 use iopilot_device::TimedDevice;
 
-/// Tests of each of the cache's values.
+/// Tests of each cache value.
 const TESTS: u32 = 5;
-/// Long enough for a disk to read ahead all it wants to.
+/// Long enough for a disk to complete its read-ahead.
 const PAUSE: Nanos = Nanos::from_millis(50);
-/// A tenth more: no hit shall miss its limit by what the average of some thousand reads is off.
+/// A tenth: no hit may exceed its limit because of the error of an average over some thousand reads.
 const MARGIN: u64 = 10;
-/// Segments for writes: GF 4.3.1 has some and does not say how many.
+/// Segments for writes: GF 4.3.1 has some but gives no number.
 const WRITE_SEGMENTS: u32 = 1;
 
-/// The form with three tables for `device`, and the cache to simulate, found by probing one of `cache_kib`, the size
-/// that its maker tells (GF 4.3.6). Without a cache every read misses, as an SSD's do (GF 4.3.1). A read of 4 kB that
-/// takes longer than `limit` misses. The device is left as after a restart.
+/// The form with three tables for `device`, and the cache to simulate. The cache has `cache_kib` by its data sheet and
+/// is probed (GF 4.3.6). With 0 every read misses, as on an SSD (GF 4.3.1). A read of 4 kB that takes longer than
+/// `limit` misses. The device is left restarted.
 ///
 /// # Errors
 /// Those of the device.

@@ -1,4 +1,4 @@
-//! [`probe_cache`]: infers what a disk's cache does from the times of reads (GF 4.3.6).
+//! [`probe_cache`]: infers a disk's cache from the times of reads (GF 4.3.6).
 
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 use iopilot_device::TimedDevice;
@@ -7,33 +7,33 @@ use rand_pcg::Pcg64Mcg;
 
 /// Sectors in a block of 4 kB.
 const BLOCK: u64 = 8;
-/// Sectors between two places that share no segment (400 MB), where the disk is large enough.
+/// Sectors between two places (400 MB) that share no segment, if the disk is large enough.
 const APART: u64 = 400 << 11;
-/// Segments to begin with, and the most.
+/// The first number of segments tried, and the most.
 const SEGMENTS: (u64, u64) = (32, 2048);
-/// Blocks of read-ahead to begin with (128 kB), and the most (8 MB).
+/// The first read-ahead tried, in blocks (128 kB), and the most (8 MB).
 const AHEAD: (u64, u64) = (32, 2048);
 
-/// One read in so many may be late for a reason other than a miss.
+/// One read in this many may be late for a reason other than a miss.
 const LATE: u64 = 3;
-/// Reads at random places in each test of the read-ahead after one such read.
+/// The most random places in each test of the read-ahead after a single read.
 const SOME: u64 = 9;
 
-/// How to probe.
+/// How to probe a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheProbe {
+pub(crate) struct CacheProbe {
     /// A read that takes longer misses.
-    pub limit: Nanos,
-    /// Tests of each value, each at another place. A value holds where at most a fifth of its tests fail.
-    pub tests: u32,
+    pub(crate) limit: Nanos,
+    /// Tests of each value, each at another place. A value holds if at most a fifth of its tests fail.
+    pub(crate) tests: u32,
     /// The least pause after each read, so that the disk can read ahead. Pauses are up to twice as long, so that the angle
     /// of the platters varies.
-    pub pause: Nanos,
-    /// Seed of the places.
-    pub seed: u64,
+    pub(crate) pause: Nanos,
+    /// Seed of the random places.
+    pub(crate) seed: u64,
 }
 
-/// What was found.
+/// The result of a cache probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbedCache {
     /// Segments that hold reads at the same time.
@@ -42,19 +42,19 @@ pub struct ProbedCache {
     pub read_ahead_sequential: u32,
     /// Sectors read ahead after a read at a random place.
     pub read_ahead_random: u32,
-    /// Whether hits of a sequential reader keep the read-ahead going: it then never misses.
+    /// Whether hits of a sequential reader keep the read-ahead going: such a reader then never misses.
     pub read_ahead_on_hit: bool,
 }
 
 /// Finds the number of segments and both sizes of read-ahead. The disk is restarted before each test.
 ///
-/// GF 4.3.6 takes a quarter of a revolution for a miss, and one test that hits, or one read of many, for a hit. But one
-/// miss in four finds its sector within a quarter of a revolution; so the limit is to be well below, and nearly all have
-/// to agree.
+/// GF 4.3.6 counts a read as a miss if it takes a quarter of a revolution, and accepts a value if one test, or one of
+/// many reads, hits. But one miss in four finds its sector within a quarter of a revolution. So the limit must be well
+/// below that, and nearly all tests must agree.
 ///
 /// # Errors
 /// Those of the device.
-pub fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result<ProbedCache, D::Error> {
+pub(crate) fn probe_cache<D: TimedDevice>(device: &mut D, probe: &CacheProbe) -> Result<ProbedCache, D::Error> {
     let mut prober = Prober { device, probe, random: Pcg64Mcg::seed_from_u64(probe.seed) };
     let segments = largest(SEGMENTS, |n| prober.nearly_always(|p| p.segments_hold(n)))?;
     let sequential = largest(AHEAD, |blocks| prober.nearly_always(|p| p.sequential_reaches(blocks)))?;
@@ -79,8 +79,9 @@ struct Prober<'a, D> {
 }
 
 impl<D: TimedDevice> Prober<'_, D> {
-    /// Whether `test` holds in at least four of five tries, since some are late for another reason. A mere majority would
-    /// let a search go too far now and then: one miss in ten is fast. Stops as soon as the answer is certain.
+    /// Whether `test` holds in at least four of five tries; some reads are late for another reason. With a mere
+    /// majority, a search would sometimes go too far, since one miss in ten is fast. Stops as soon as the answer is
+    /// certain.
     fn nearly_always(&mut self, mut test: impl FnMut(&mut Self) -> Result<bool, D::Error>) -> Result<bool, D::Error> {
         let tests = self.probe.tests;
         let (mut held, mut failed) = (0, 0);
@@ -97,8 +98,8 @@ impl<D: TimedDevice> Prober<'_, D> {
 
     /// Reads `n` blocks far from each other, then the blocks behind them. Returns whether the latter hit.
     ///
-    /// Some of many may be late for another reason. But with one segment too few none can hit, as each read replaces the
-    /// segment that is needed next.
+    /// Some of many may be late for another reason. But with one segment too few none can hit, because each read
+    /// replaces the segment that is needed next.
     fn segments_hold(&mut self, n: u64) -> Result<bool, D::Error> {
         let Some((first, apart)) = self.places(n, 2 * BLOCK) else { return Ok(false) };
         for k in 0..n {
@@ -111,7 +112,7 @@ impl<D: TimedDevice> Prober<'_, D> {
         Ok(missed <= n / LATE)
     }
 
-    /// Reads three contiguous blocks, then the one `blocks` behind them: whether it hits.
+    /// Reads three contiguous blocks, then the one `blocks` behind them. Returns whether the last one hits.
     fn sequential_reaches(&mut self, blocks: u64) -> Result<bool, D::Error> {
         let Some((first, _)) = self.places(1, (3 + blocks) * BLOCK) else { return Ok(false) };
         for k in 0..3 {
@@ -120,11 +121,12 @@ impl<D: TimedDevice> Prober<'_, D> {
         self.read(first + (2 + blocks) * BLOCK)
     }
 
-    /// Reads as many contiguous blocks, again and again elsewhere: whether none but the first misses. A read that is late for
-    /// another reason is so once; one that read-ahead did not reach is so each time.
+    /// Reads `blocks` contiguous blocks several times, at other places each time. Returns whether only the first block
+    /// misses. A read that is late for another reason is late once; a block that read-ahead does not reach is late each
+    /// time.
     fn never_misses(&mut self, blocks: u64) -> Result<bool, D::Error> {
         let mut missed = vec![0; blocks as usize];
-        // Behind a miss the disk is to get as far ahead as it goes; hits do not catch up with it at once.
+        // After a miss the pause lets the disk complete its read-ahead; hits do not catch up with it at once.
         let rest = (blocks / 64).max(1);
         for _ in 0..self.probe.tests {
             self.device.restart()?;
@@ -137,12 +139,13 @@ impl<D: TimedDevice> Prober<'_, D> {
                 }
             }
         }
-        // Where the platters stood may shift it by one.
+        // The angle of the platters may shift the miss by one block.
         let again = |pair: &[u32]| pair[0] + pair[1] >= self.probe.tests;
         Ok(!missed[1..].windows(2).any(again))
     }
 
-    /// Reads `n` blocks far from each other, then what lies `blocks` behind them: whether most of these hit.
+    /// Reads `n` blocks far from each other, then the blocks `blocks` behind them. Returns whether most of the latter
+    /// hit.
     fn random_reaches(&mut self, n: u64, blocks: u64) -> Result<bool, D::Error> {
         let Some((first, apart)) = self.places(n, (1 + blocks) * BLOCK) else { return Ok(false) };
         for k in 0..n {
@@ -155,7 +158,7 @@ impl<D: TimedDevice> Prober<'_, D> {
         Ok(2 * hits > n)
     }
 
-    /// The first of `n` places at random, each followed by `room` sectors, and how far they are apart.
+    /// The first of `n` random places, each followed by `room` sectors, and the distance between them.
     fn places(&mut self, n: u64, room: u64) -> Option<(u64, u64)> {
         let capacity = self.device.capacity();
         let apart = APART.min(capacity / n) / BLOCK * BLOCK;
@@ -163,7 +166,7 @@ impl<D: TimedDevice> Prober<'_, D> {
         (apart > room).then(|| (self.random.random_range(0..=last / BLOCK) * BLOCK, apart))
     }
 
-    /// Reads a block, and waits; whether it hits.
+    /// Reads a block and pauses. Returns whether it hits.
     fn read(&mut self, lba: u64) -> Result<bool, D::Error> {
         let hit = self.read_at_once(lba)?;
         self.wait()?;
@@ -181,7 +184,7 @@ impl<D: TimedDevice> Prober<'_, D> {
     }
 }
 
-/// The largest value up to `most` for which `holds`, which holds for all smaller ones; 0 where for none.
+/// The largest value up to `most` for which `holds`, which is monotonic; 0 if there is none.
 fn largest<E>((first, most): (u64, u64), mut holds: impl FnMut(u64) -> Result<bool, E>) -> Result<u64, E> {
     let (mut low, mut high) = (0, first);
     while holds(high)? {
@@ -231,9 +234,9 @@ mod tests {
             let found =
                 probe_cache(&mut Synchronous::new(spec.build().unwrap()), &CacheProbe { seed, ..probe() }).unwrap();
             let cache = &m.cache;
-            // GF Table 4.2: 63, 64, 20 and 128. None of them holds dirty blocks.
+            // GF Table 4.2: 63, 64, 20 and 128 segments. None of them holds dirty blocks.
             assert_eq!(found.segments, cache.segments, "{name}");
-            // A sequential reader is read ahead for a little further.
+            // For a sequential reader, read-ahead extends a little further.
             let near = |found: u32, given: u32| found.abs_diff(given) <= 16;
             assert!(near(found.read_ahead_sequential, cache.read_ahead_sequential_sectors), "{name}: {found:?}");
             assert!(near(found.read_ahead_random, cache.read_ahead_random_sectors), "{name}: {found:?}");
@@ -242,8 +245,9 @@ mod tests {
     }
 
     #[test]
-    fn an_ssd_has_no_such_cache_to_be_seen() {
-        // All its reads are faster than a quarter of a revolution; half its own latency tells none from another.
+    fn an_ssd_shows_no_such_cache() {
+        // All its reads are faster than a quarter of a revolution. Half its own latency as the limit separates nothing
+        // either.
         let device = Catalogue::get("ssd-160").unwrap().build().unwrap();
         let probe = CacheProbe { limit: Nanos::from_micros(30), ..probe() };
         let found = probe_cache(&mut Synchronous::new(device), &probe).unwrap();

@@ -1,4 +1,4 @@
-//! What a disk gains by ordering its own queue: found out by reads that are in flight together.
+//! The gain of a disk's own command queue, measured by reads that are in flight together.
 
 use super::device::{TableDisk, TableModel};
 use super::simulated_cache::SimulatedCacheModel;
@@ -10,33 +10,32 @@ use rand_pcg::Pcg64Mcg;
 
 /// Sectors in a block of 4 kB.
 const BLOCK: u64 = 8;
-/// Reads that are sent together: several times as many as any disk takes at once.
+/// Reads issued together: several times the depth of any disk's queue.
 const TOGETHER: usize = 256;
-/// How often so many are sent.
+/// The number of such batches.
 const BATCHES: usize = 4;
-/// Reads by which the time between two completions is measured.
+/// Reads that measure the time between two completions.
 const READS: usize = 1000;
-/// How many of the reads must overtake so many others for that to be the disk's doing. Between the disk and whoever sends,
-/// threads may change places now and then.
+/// The share of reads that must overtake others before the disk is credited with it. Threads between the disk and the
+/// caller may swap requests now and then.
 const OFTEN: f64 = 0.01;
-/// A queue in which a read takes no longer than in a deeper one, within this share, is as deep as the disk's.
+/// The shallowest queue whose time is within this share of the fastest one is taken as the disk's depth.
 const AS_FAST: f64 = 0.03;
 
-/// The queue that a disk was found to have.
+/// The queue depth found for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbedQueue {
-    /// Requests among which it chooses. A disk that serves them as they come cannot be told from one that takes one at a
-    /// time: 1.
+    /// Requests among which the disk chooses. A FIFO disk cannot be told from one that takes one request at a time: 1.
     pub depth: u32,
 }
 
-/// Finds the depth of a disk's queue by the order in which it serves random reads that are sent together. When one ends,
-/// the disk chooses among `depth - 1` that it has already; the last of these to have come overtakes `depth - 2`. A queue
-/// of two has nothing to choose from, and counts as none.
+/// Finds the depth of a disk's queue by the order in which it serves random reads that are issued together. At a
+/// completion the disk chooses among the `depth - 1` requests it still has. The last of these to arrive overtakes
+/// `depth - 2`. A queue of two has no choice, and counts as none.
 ///
 /// # Errors
 /// Those of the device.
-pub fn probe_queue<D: TimedDevice>(device: &mut D, seed: u64) -> Result<ProbedQueue, D::Error> {
+pub(crate) fn probe_queue<D: TimedDevice>(device: &mut D, seed: u64) -> Result<ProbedQueue, D::Error> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut ended = Vec::new();
     let mut overtaken = Vec::new();
@@ -45,7 +44,7 @@ pub fn probe_queue<D: TimedDevice>(device: &mut D, seed: u64) -> Result<ProbedQu
         device.serve_together(&reads, Sectors(BLOCK as u32), TOGETHER, &mut ended)?;
         let mut order: Vec<usize> = (0..ended.len()).collect();
         order.sort_by_key(|&i| (ended[i], i));
-        // The first ones are served while others are still on their way.
+        // The first reads are served while others are still on their way.
         overtaken.extend(order.iter().enumerate().map(|(served, &came)| came.saturating_sub(served)));
     }
     overtaken.sort_unstable_by(|a, b| b.cmp(a));
@@ -53,9 +52,9 @@ pub fn probe_queue<D: TimedDevice>(device: &mut D, seed: u64) -> Result<ProbedQu
     Ok(ProbedQueue { depth: if most > 0 { most as u32 + 2 } else { 1 } })
 }
 
-/// By what a random read's time in `tables` is to be multiplied where `device` has had so many requests to choose from, 1
-/// to its depth; empty where it does not choose. A table knows how far the arm goes and not where the platters are: the
-/// factors are what the latter saves beside choosing the nearest.
+/// Factors for the times of random reads in `tables`, by the number of requests that `device` has to choose from, 1 to
+/// its depth. Empty if it does not choose. A table knows the distance but not the angle of the platters. So the factors
+/// are the gain of choosing by angle beyond that of choosing the nearest.
 ///
 /// # Errors
 /// Those of the device.
@@ -72,7 +71,7 @@ pub fn queue_factors<D: TimedDevice>(device: &mut D, tables: &TimeTables, seed: 
         measured.push((in_flight, reads, time));
     }
     let best = measured.iter().map(|(.., time)| *time).fold(f64::INFINITY, f64::min);
-    // More than the disk takes at once overtake each other, too, where threads are between it and whoever sends.
+    // Beyond the disk's depth reads overtake each other, too, if threads lie between the disk and the caller.
     let enough = measured.iter().position(|(.., time)| *time <= (1.0 + AS_FAST) * best).unwrap_or(0);
     measured.truncate(enough + 1);
     let depth = measured.last().map_or(1, |(in_flight, ..)| *in_flight);
@@ -91,19 +90,19 @@ pub fn queue_factors<D: TimedDevice>(device: &mut D, tables: &TimeTables, seed: 
         if looked_up > 0.0 {
             let ratio = time / looked_up;
             let alone = *alone.get_or_insert(ratio);
-            // When one ends the next is chosen among the others.
+            // At a completion the next request is chosen among the others.
             known.push((in_flight.saturating_sub(1).max(1), ratio / alone));
         }
     }
     Ok((1..=depth).map(|choices| between(&known, choices)).collect())
 }
 
-/// 1, 2, 4 and so on, and `last`.
+/// 1, 2, 4 and so on, then `last`.
 fn doubled_until(last: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(1), move |&n| (n < last).then(|| (2 * n).min(last)))
 }
 
-/// The value for `choices`, on the line between the two known ones beside it; with one to choose from nothing is gained.
+/// The value for `choices`, interpolated between the two known neighbours; with one choice nothing is gained.
 fn between(known: &[(usize, f64)], choices: usize) -> f64 {
     if choices == 1 {
         return 1.0;
@@ -116,11 +115,11 @@ fn between(known: &[(usize, f64)], choices: usize) -> f64 {
         (Some(&(_, only)), None) | (None, Some(&(_, only))) => only,
         (None, None) => 1.0,
     };
-    // More than this no order gains, and what is measured scatters.
+    // No order gains more than this; measured values scatter.
     value.clamp(0.05, 1.0)
 }
 
-/// The mean time between two ends of `reads`, ns.
+/// The mean time between two completions of `reads`, ns.
 fn each<D: TimedDevice>(device: &mut D, reads: &[Lba], in_flight: usize) -> Result<f64, D::Error> {
     let mut ended = Vec::new();
     device.serve_together(reads, Sectors(BLOCK as u32), in_flight, &mut ended)?;
@@ -128,7 +127,7 @@ fn each<D: TimedDevice>(device: &mut D, reads: &[Lba], in_flight: usize) -> Resu
     Ok(last.0 as f64 / reads.len().max(1) as f64)
 }
 
-/// Places at random; `None` on a disk too small for them.
+/// Random places; `None` on a disk too small for them.
 fn places<D: TimedDevice>(device: &D, count: usize, random: &mut Pcg64Mcg) -> Option<Vec<Lba>> {
     let blocks = device.capacity() / BLOCK;
     (blocks > count as u64).then(|| (0..count).map(|_| Lba(random.random_range(0..blocks) * BLOCK)).collect())
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_is_found_by_what_overtakes() {
+    fn the_depth_follows_from_what_overtakes() {
         for depth in [1, 4, 32] {
             let found = probe_queue(&mut Synchronous::new(disk(depth)), 7).unwrap();
             assert_eq!(found, ProbedQueue { depth });
@@ -158,7 +157,7 @@ mod tests {
         assert_eq!(probe_queue(&mut Synchronous::new(fifo), 7).unwrap().depth, 1);
     }
 
-    /// Threads between a disk and whoever sends change places.
+    /// Threads between a disk and the caller swap requests.
     struct Shuffled(Synchronous<AnyDevice>);
 
     impl TimedDevice for Shuffled {
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_faster_with_more_in_flight_has_no_deeper_queue() {
+    fn a_queue_that_gains_nothing_from_more_in_flight_is_no_deeper() {
         let training = Training { form: TableForm::Two, samples: 4, seed: 1 };
         let tables = training.run_reads(&mut Synchronous::new(disk(4)), || {}).unwrap().tables.averaged(4);
         let mut shuffled = Shuffled(Synchronous::new(disk(4)));
@@ -209,7 +208,7 @@ mod tests {
         assert_eq!(queue_factors(&mut shuffled, &tables, 3).unwrap().len(), 4);
     }
 
-    /// Without a queue its tables were 1.3 to 1.65 times too slow.
+    /// Without the queue model, its tables were 1.3 to 1.65 times too slow.
     #[test]
     fn a_trained_disk_is_as_fast_as_the_one_it_was_trained_on() {
         for depth in [1, 4, 32] {

@@ -1,4 +1,4 @@
-//! [`TableShape`]: which row and column a request falls into (GF 3.2.1).
+//! [`TableShape`]: the row and column of a request (GF 3.2.1).
 
 use std::ops::RangeInclusive;
 
@@ -6,20 +6,20 @@ use std::ops::RangeInclusive;
 pub const ROWS: usize = 32;
 /// Sectors in a block of 4 kB, the unit of sizes.
 const BLOCK: u64 = 8;
-/// Sectors in the 1 GB that each of the far columns is wide.
+/// Sectors in the 1 GB width of each far column.
 const FAR: u64 = 1 << 21;
 /// The first far column, from 1 GB to less than 2 GB. (The 20th; columns are counted from 0 here.)
 const FIRST_FAR: usize = 19;
 
-/// The columns of the tables of a disk of some size. The first is for contiguous requests, the next 18 double in width
-/// from 4 kB to 1 GB, and from there each is 1 GB wide, to the size of the disk.
+/// The columns of the tables of a disk of some size. The first is for contiguous requests. The next 18 double in width
+/// from 4 kB to 1 GB. After that each is 1 GB wide, up to the size of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
     capacity: u64,
 }
 
 impl TableShape {
-    /// The largest disk that tables are made of, in sectors: 51 TB, for which they take 100 MB.
+    /// The largest disk for which tables are built, in sectors: 51 TB, for which they take 100 MB.
     pub const LARGEST: u64 = 100_000_000_000;
 
     /// The shape for a disk of `capacity` sectors.
@@ -32,7 +32,7 @@ impl TableShape {
         self.capacity
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub fn columns(self) -> usize {
         self.column(self.capacity.saturating_sub(1)) + 1
     }
@@ -42,13 +42,13 @@ impl TableShape {
         (u64::from(sectors).div_ceil(BLOCK) as usize).clamp(1, ROWS) - 1
     }
 
-    /// The largest request of `row`, in sectors: the size it stands for.
+    /// The size that `row` stands for: its largest request, in sectors.
     pub fn size(self, row: usize) -> u32 {
         (row as u32 + 1) * BLOCK as u32
     }
 
-    /// The column of a request that begins `distance` sectors from the end of the one before, in either direction.
-    /// Less than a block, but not contiguous, counts as a block.
+    /// The column of a request that begins `distance` sectors from the end of the previous one, in either direction. A
+    /// distance of less than a block, but not 0, counts as a block.
     pub fn column(self, distance: u64) -> usize {
         match distance {
             0 => 0,
@@ -70,7 +70,7 @@ impl TableShape {
     }
 }
 
-/// The distance of the table: from the end of the request before to the beginning of this one, in sectors.
+/// The distance as the tables define it: from the end of the previous request to the start of this one, in sectors.
 pub(super) fn distance(previous_end: u64, lba: u64) -> u64 {
     previous_end.abs_diff(lba)
 }

@@ -1,28 +1,29 @@
-//! [`SimulatedCache`]: the disk cache of the form with three tables (GF 4.3.1): "alike enough", no more.
+//! [`SimulatedCache`]: the disk cache of the form with three tables (GF 4.3.1): a rough imitation of the disk's own
+//! cache.
 
 use iopilot_block::Nanos;
 
-/// Closer than this to the request before (64 kB), an access is sequential; in sectors.
+/// An access is sequential if it is closer than this to the previous request (64 kB); in sectors.
 const SEQUENTIAL: u64 = 128;
 
-/// What is simulated of a disk's cache.
+/// The parameters of a simulated disk cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedCacheModel {
-    /// Segments for reads; 0 for none, so that every read misses, as an SSD's do.
+    /// Segments for reads; with 0 every read misses, as on an SSD.
     pub read_segments: u32,
-    /// Segments that hold what was written.
+    /// Segments that hold written blocks.
     pub write_segments: u32,
     /// Sectors in a segment.
     pub segment_sectors: u64,
-    /// Sectors read ahead at most, and at once where the access is sequential.
+    /// The maximum read-ahead in sectors; used at once for a sequential access.
     pub read_ahead_sequential: u32,
-    /// Sectors read ahead around another access.
+    /// Read-ahead in sectors around any other access.
     pub read_ahead_random: u32,
-    /// Whether hits of a sequential reader keep the read-ahead going. Not so in GF 4.3.1, where it follows misses only;
-    /// but drives do.
+    /// Whether hits of a sequential reader keep the read-ahead going, as real drives do. In GF 4.3.1 read-ahead follows
+    /// misses only.
     pub read_ahead_on_hit: bool,
-    /// What the medium takes for a sector: read-ahead gets so far until another miss takes the arm away. 0: as far as it
-    /// goes at once, as in GF 4.3.1, where streams that take turns then hit as if each had the disk for itself.
+    /// The time of the medium for a sector: read-ahead proceeds at this rate until another miss needs the arm. With 0
+    /// read-ahead completes at once, as in GF 4.3.1. Interleaved streams then hit as if each had the disk for itself.
     pub sector_time: Nanos,
 }
 
@@ -47,7 +48,7 @@ struct Segment {
     /// Sectors to read ahead at the next miss.
     read_ahead: u64,
     was_hit: bool,
-    /// Behind the last block that was asked for.
+    /// The end of the last request.
     consumed: u64,
     used: u64,
 }
@@ -57,38 +58,38 @@ impl Segment {
         self.start == self.end
     }
 
-    /// Whether the blocks from `start` to before `end` go on from those asked for last.
+    /// Whether the blocks from `start` to before `end` continue the last request.
     fn follows(&self, start: u64, end: u64) -> bool {
         self.consumed <= end && start.abs_diff(self.consumed) < SEQUENTIAL
     }
 
-    /// How far the blocks from `start` to before `end` are from it; 0 where they overlap or touch.
+    /// The distance of the blocks from `start` to before `end` from the segment; 0 if they overlap or touch.
     fn gap(&self, start: u64, end: u64) -> u64 {
         start.saturating_sub(self.end).max(self.start.saturating_sub(end))
     }
 }
 
-/// The read-ahead under way.
+/// The read-ahead in progress.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
-    /// Of those for reads; how far it shall go is that segment's end.
+    /// The read segment that it fills; its target is that segment's end.
     segment: usize,
-    /// Where it begins.
+    /// The first block.
     from: u64,
-    /// When the medium passes there.
+    /// When the medium reaches that block.
     since: Nanos,
 }
 
-/// Segments of contiguous blocks, replaced where they were least recently used. Read-ahead follows misses only, and
-/// doubles in a segment that was hit since.
+/// Segments of contiguous blocks with LRU replacement. Read-ahead follows misses only, and doubles in a segment that
+/// has been hit since.
 #[derive(Clone, Debug)]
 pub struct SimulatedCache {
     model: SimulatedCacheModel,
     reads: Vec<Segment>,
     writes: Vec<Segment>,
-    /// Where the medium takes time for it.
+    /// The read-ahead in progress, if the medium takes time for it.
     ahead: Option<Ahead>,
-    /// Counts accesses.
+    /// The number of accesses.
     clock: u64,
 }
 
@@ -100,19 +101,20 @@ impl SimulatedCache {
         Self { model, reads, writes, ahead: None, clock: 0 }
     }
 
-    /// What it simulates.
+    /// The parameters.
     pub fn model(&self) -> SimulatedCacheModel {
         self.model
     }
 
-    /// A read at `now` of the blocks from `start` to before `end`, after a request that ended before `previous_end`:
-    /// whether it hits. Only a read that finds all its blocks does. O(segments).
+    /// A read at `now` of the blocks from `start` to before `end`, after a request that ended before `previous_end`.
+    /// Returns whether it hits. A hit must find all its blocks. O(segments).
     pub fn read(&mut self, start: u64, end: u64, previous_end: u64, now: Nanos) -> bool {
         self.clock += 1;
         let clock = self.clock;
         let on_hit = self.model.read_ahead_on_hit;
         let holds = |s: &Segment, goes_on: bool| {
-            // Where the read-ahead goes on, a reader in sequence finds it under way: a partial hit, which counts as one.
+            // While read-ahead continues, a sequential reader finds it in progress: a partial hit, which counts as a
+            // hit.
             let reaches = end <= s.end || goes_on && start <= s.end && s.follows(start, end);
             !s.is_empty() && s.start <= start && reaches
         };
@@ -123,7 +125,7 @@ impl SimulatedCache {
             let segment = &mut self.reads[which];
             (segment.was_hit, segment.used) = (true, clock);
             if on_hit {
-                self.go_on(which, start, end, now);
+                self.continue_read_ahead(which, start, end, now);
             }
             return true;
         }
@@ -131,10 +133,10 @@ impl SimulatedCache {
             (segment.was_hit, segment.used) = (true, clock);
             return true;
         }
-        self.arm_leaves(now);
+        self.stop_read_ahead(now);
         let segments = || self.reads.iter().enumerate();
-        // The miss refills a segment that the blocks touch, or whose reader skipped a little. Other segments nearby keep
-        // their blocks: files that are read in no order lie near each other.
+        // The miss refills a segment that the blocks touch, or whose reader skipped a little. Other segments nearby
+        // keep their blocks: files that are read in random order lie near each other.
         let same = |s: &Segment| {
             let gap = s.gap(start, end);
             !s.is_empty() && (gap == 0 || gap < SEQUENTIAL && s.follows(start, end))
@@ -143,7 +145,7 @@ impl SimulatedCache {
         let mut from = end;
         let which = if let Some((which, _)) = filled {
             let segment = &mut self.reads[which];
-            from = miss_again(segment, start, end, &self.model);
+            from = refill(segment, start, end, &self.model);
             (segment.consumed, segment.used) = (end, clock);
             which
         } else if let Some((which, _)) = segments().min_by_key(|(_, s)| s.used) {
@@ -159,26 +161,27 @@ impl SimulatedCache {
         false
     }
 
-    /// Where the read-ahead that the last read has set off begins, until [`SimulatedCache::ahead_since`] tells when.
+    /// The first block of the read-ahead that the last read triggered, until [`SimulatedCache::ahead_since`] sets its
+    /// start time.
     pub fn ahead_from(&self) -> Option<u64> {
         self.ahead.filter(|ahead| ahead.since == Nanos::MAX).map(|ahead| ahead.from)
     }
 
-    /// The medium passes there at `since`.
+    /// Sets the time at which the medium reaches that block.
     pub fn ahead_since(&mut self, since: Nanos) {
         if let Some(ahead) = &mut self.ahead {
             ahead.since = since;
         }
     }
 
-    /// How far the read-ahead under way has got.
+    /// The block that the read-ahead has reached.
     fn reached(&self, ahead: &Ahead, now: Nanos) -> u64 {
         let sectors = now.0.saturating_sub(ahead.since.0) / self.model.sector_time.0.max(1);
         (ahead.from + sectors).min(self.reads[ahead.segment].end)
     }
 
-    /// Another access needs the arm: read-ahead ends with the blocks it has reached by `now`.
-    fn arm_leaves(&mut self, now: Nanos) {
+    /// Another access needs the arm: read-ahead stops, and the segment keeps the blocks it has reached by `now`.
+    fn stop_read_ahead(&mut self, now: Nanos) {
         if let Some(ahead) = self.ahead.take() {
             let reached = self.reached(&ahead, now);
             let segment = &mut self.reads[ahead.segment];
@@ -187,7 +190,7 @@ impl SimulatedCache {
     }
 
     /// A hit of a sequential reader: its read-ahead continues, unless the arm reads ahead for another segment.
-    fn go_on(&mut self, which: usize, start: u64, end: u64, now: Nanos) {
+    fn continue_read_ahead(&mut self, which: usize, start: u64, end: u64, now: Nanos) {
         let in_sequence = self.reads[which].follows(start, end);
         let (sequential, most) = (u64::from(self.model.read_ahead_sequential), self.model.segment_sectors);
         self.ahead = self.ahead.filter(|ahead| self.reached(ahead, now) < self.reads[ahead.segment].end);
@@ -205,10 +208,10 @@ impl SimulatedCache {
         }
     }
 
-    /// A write at `now` of the blocks from `start` to before `end`: they are in a write segment now, and nowhere else.
+    /// A write at `now` of the blocks from `start` to before `end`. They are then in a write segment only.
     pub fn write(&mut self, start: u64, end: u64, now: Nanos) {
         self.clock += 1;
-        self.arm_leaves(now);
+        self.stop_read_ahead(now);
         for segment in &mut self.reads {
             cut(segment, start, end);
         }
@@ -225,8 +228,8 @@ impl SimulatedCache {
     }
 }
 
-/// A segment as filled by a miss with no other segment nearby. The blocks asked for lie in the middle of those read, since
-/// the beginning of a track is not known.
+/// A segment as filled by a miss with no other segment nearby. The requested blocks lie in the middle of those read,
+/// because the start of the track is not known.
 fn first_filled(start: u64, end: u64, sequential: bool, model: &SimulatedCacheModel) -> Segment {
     let ahead = match sequential {
         true => model.read_ahead_sequential,
@@ -239,9 +242,9 @@ fn first_filled(start: u64, end: u64, sequential: bool, model: &SimulatedCacheMo
     Segment { start: first + over.min(before), end: last, read_ahead: ahead, consumed: end, ..Segment::default() }
 }
 
-/// A miss at a segment that was filled before: goes on in the direction of the access. The read-ahead doubles where the
-/// last one led to hits, and stays as it is after misses. Returns where the blocks that are read ahead begin.
-fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) -> u64 {
+/// A miss at a segment that was filled before: extends it in the direction of the access. The read-ahead doubles if the
+/// last one led to hits, and stays the same after misses. Returns the first block that is read ahead.
+fn refill(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCacheModel) -> u64 {
     if std::mem::take(&mut segment.was_hit) {
         segment.read_ahead = (2 * segment.read_ahead).min(u64::from(model.read_ahead_sequential));
     }
@@ -250,7 +253,7 @@ fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCach
         let first = start.saturating_sub(segment.read_ahead);
         let last = if end < segment.start { end } else { segment.end.max(end) };
         (segment.start, segment.end) = (first, last.min(first + limit.max(end - first)));
-        // Behind it is what the segment held.
+        // The blocks behind it were already in the segment.
         segment.end
     } else {
         let last = end + segment.read_ahead;
@@ -260,7 +263,7 @@ fn miss_again(segment: &mut Segment, start: u64, end: u64, model: &SimulatedCach
     }
 }
 
-/// Forgets the blocks from `start` to before `end`; of a segment cut in two the longer part stays.
+/// Drops the blocks from `start` to before `end`; if that cuts a segment in two, the longer part stays.
 fn cut(segment: &mut Segment, start: u64, end: u64) {
     if segment.is_empty() || end <= segment.start || segment.end <= start {
         return;
@@ -289,7 +292,7 @@ mod tests {
         })
     }
 
-    /// Reads of a block every `step` sectors from `start`; the hits.
+    /// Reads a block every `step` sectors from `start`. Returns the hits.
     fn reads(cache: &mut SimulatedCache, start: u64, step: i64, count: usize) -> Vec<bool> {
         let mut previous = u64::MAX / 2;
         (0..count as i64)
@@ -325,13 +328,13 @@ mod tests {
         let mut c = cache(4);
         let hits = reads(&mut c, 10_000, 8, 400);
         let misses: Vec<usize> = hits.iter().enumerate().filter(|(_, hit)| !**hit).map(|(i, _)| i).collect();
-        // 16 sectors ahead, then 64, 128, 256, 256 ...
+        // The gaps follow from a read-ahead of 16 sectors, then 64, 128, 256, 256 ...
         let gaps: Vec<usize> = misses.windows(2).map(|w| w[1] - w[0]).collect();
         assert_eq!(gaps[..5], [3, 9, 17, 33, 33]);
     }
 
     #[test]
-    fn read_ahead_that_goes_on_with_hits_never_ends() {
+    fn read_ahead_that_continues_on_hits_never_ends() {
         let mut c = cache(4);
         c.model.read_ahead_on_hit = true;
         let hits = reads(&mut c, 10_000, 8, 400);
@@ -364,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Streams of blocks in turns, each read `apart` after the one before; the share of hits.
+    /// Interleaved streams of blocks; each read comes `apart` after the previous one. Returns the share of hits.
     fn turns(streams: u64, apart: Nanos) -> f64 {
         let mut c = cache(16);
         (c.model.read_ahead_on_hit, c.model.sector_time) = (true, Nanos::from_micros(5));
@@ -384,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_gets_as_far_as_the_arm_is_left_alone() {
+    fn read_ahead_proceeds_while_the_arm_is_not_needed_elsewhere() {
         assert!(turns(1, Nanos::ZERO) > 0.9, "a reader alone finds it under way");
         assert!(turns(4, Nanos::from_millis(20)) > 0.9, "256 sectors take 1.3 ms");
         assert!(turns(4, Nanos::from_micros(50)) < 0.63, "sixteen sectors for each read take 80 us");
@@ -392,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_arm_did_not_get_to_is_not_there() {
+    fn blocks_that_read_ahead_did_not_reach_are_misses() {
         let mut c = cache(4);
         c.model.sector_time = Nanos(1000);
         assert!(!c.read(10_000, 10_008, 9_990, Nanos(0)));
@@ -404,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_segment_held_behind_a_read_in_front_of_it_stays() {
+    fn a_segment_keeps_its_blocks_behind_a_read_in_front_of_it() {
         let mut c = cache(4);
         c.model.sector_time = Nanos(1000);
         assert!(!c.read(10_000, 10_008, 0, Nanos(0)));
@@ -415,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn files_near_each_other_are_held_beside_each_other() {
+    fn files_near_each_other_keep_their_own_segments() {
         let mut c = cache(4);
         let files = [10_300, 10_150, 10_000, 10_450];
         assert!(files.map(|lba| c.read(lba, lba + 8, 0, Nanos::ZERO)).iter().all(|hit| !hit));
@@ -423,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_there_and_what_was_read_before_is_not() {
+    fn written_blocks_hit_and_older_read_copies_are_dropped() {
         let mut c = cache(4);
         c.read(10_000, 10_008, 0, Nanos::ZERO);
         c.write(10_000, 10_016, Nanos::ZERO);

@@ -1,25 +1,25 @@
-//! [`TimeTables`]: two or three tables, and which of them a request asks.
+//! [`TimeTables`]: two or three tables, and which of them a request uses.
 
 use super::cells::TimeTable;
 use super::shape::{TableShape, distance};
 use iopilot_block::{Lba, Nanos, Op, Sectors};
 
-/// Which tables there are.
+/// The number and kind of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
-    /// One of reads and one of writes; what the disk's cache does is in the times (GF 3.2.1).
+    /// One of reads and one of writes; the times include the effect of the disk's cache (GF 3.2.1).
     Two,
     /// One of reads that miss the disk's cache, one of reads that hit it, one of writes (GF 4.3.1).
     Three(HitLimit),
 }
 
-/// What tells a hit from a miss: a read that was measured to take longer was a miss. GF 4.3.1 has 1000 µs whatever the
-/// size; but a large read that only follows the heads takes longer than that.
+/// The limit between hits and misses: a read that took longer was a miss. GF 4.3.1 uses 1000 µs for any size. But a
+/// large sequential read that is limited by the medium takes longer than that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HitLimit {
     /// For any read. Zero where every read is a miss, as those of an SSD.
     pub base: Nanos,
-    /// More for each sector beyond the first 4 kB, as it comes off the medium.
+    /// Added for each sector beyond the first 4 kB, at the rate of the medium.
     pub per_sector: Nanos,
 }
 
@@ -31,34 +31,34 @@ impl HitLimit {
     }
 }
 
-/// What a time is looked up by.
+/// The key of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// A read, or anything else.
+    /// A read; any other operation counts as a write.
     pub op: Op,
     /// Length.
     pub sectors: Sectors,
-    /// Sectors from the end of the request before to the beginning of this one.
+    /// Sectors from the end of the previous request to the start of this one.
     pub distance: u64,
-    /// Whether a read hits the disk's cache; only three tables ask.
+    /// Whether a read hits the disk's cache; used by three tables only.
     pub hit: bool,
 }
 
 impl Lookup {
-    /// Of a request that follows one which ended before `previous_end`; no hit.
+    /// The key of a request that follows one which ended before `previous_end`; not a hit.
     pub fn new(op: Op, lba: Lba, sectors: Sectors, previous_end: Lba) -> Self {
         Self { op, sectors, distance: distance(previous_end.0, lba.0), hit: false }
     }
 }
 
-/// What has been learnt of a device.
+/// The times learnt from a device.
 #[derive(Clone, Debug)]
 pub struct TimeTables {
     form: TableForm,
     shape: TableShape,
     /// All reads, or those that miss.
     reads: TimeTable,
-    /// Of the form with three tables.
+    /// The hits, in the form with three tables.
     hits: Option<TimeTable>,
     writes: TimeTable,
 }
@@ -72,8 +72,8 @@ impl TimeTables {
         Self { form, shape, reads: table(), hits, writes: table() }
     }
 
-    /// Empty tables whose cells average all they are given: what training fills.
-    pub fn averaging(form: TableForm, capacity: u64) -> Self {
+    /// Empty tables whose cells average all their samples: those that training fills.
+    pub(super) fn averaging(form: TableForm, capacity: u64) -> Self {
         let shape = TableShape::new(capacity);
         let hits = matches!(form, TableForm::Three(_)).then(|| TimeTable::averaging(shape));
         let (reads, writes) = (TimeTable::averaging(shape), TimeTable::averaging(shape));
@@ -91,7 +91,7 @@ impl TimeTables {
         }
     }
 
-    /// Two tables or three.
+    /// The form: two tables or three.
     pub fn form(&self) -> TableForm {
         self.form
     }
@@ -101,12 +101,12 @@ impl TimeTables {
         self.shape
     }
 
-    /// The table of reads; of those that miss, where there are three.
+    /// The table of reads; with three tables, of those that miss.
     pub fn reads(&self) -> &TimeTable {
         &self.reads
     }
 
-    /// The table of reads that hit, where there are three.
+    /// The table of reads that hit, with three tables.
     pub fn hits(&self) -> Option<&TimeTable> {
         self.hits.as_ref()
     }
@@ -116,8 +116,8 @@ impl TimeTables {
         &self.writes
     }
 
-    /// How long such a request takes, by what was learnt. Where its table is empty, the other table of reads answers,
-    /// then that of the other direction; `None` where nothing was learnt at all.
+    /// The time of such a request, as learnt. If its table is empty, the other table of reads answers, then the table
+    /// of the other direction. `None` if all tables are empty.
     pub fn time(&self, lookup: &Lookup) -> Option<Nanos> {
         let (row, column) = self.place(lookup);
         let time = |table: &TimeTable| table.time(row, column);
@@ -130,7 +130,7 @@ impl TimeTables {
         }
     }
 
-    /// Learns that such a request took `measured`. Whether it was a hit the time itself tells (GF 4.3.1).
+    /// Learns that such a request took `measured`. The time itself shows whether it was a hit (GF 4.3.1).
     pub fn observe(&mut self, lookup: &Lookup, measured: Nanos) {
         let (row, column) = self.place(lookup);
         self.table_for(lookup, measured).add(row, column, measured);
@@ -149,7 +149,7 @@ impl TimeTables {
         [(reads, &self.reads)].into_iter().chain(hits).chain([("write", &self.writes)])
     }
 
-    /// All tables, to be filled from a file: reads, hits, writes.
+    /// All tables, for a reader of files: reads, hits, writes.
     pub(crate) fn tables_mut(&mut self) -> (&mut TimeTable, Option<&mut TimeTable>, &mut TimeTable) {
         (&mut self.reads, self.hits.as_mut(), &mut self.writes)
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_tells_hits_from_misses() {
+    fn the_time_separates_hits_from_misses() {
         let form = TableForm::Three(HitLimit { base: Nanos::from_millis(1), per_sector: Nanos(5000) });
         let mut t = TimeTables::new(form, CAPACITY, 64);
         t.observe(&lookup(Op::Read, 8, 1000), Nanos::from_micros(1000));

@@ -1,4 +1,4 @@
-//! [`Training`]: fills tables off line (GF 3.2.5, 4.3.5).
+//! [`Training`]: fills tables offline (GF 3.2.5, 4.3.5).
 
 use super::shape::{ROWS, TableShape};
 use super::tables::{Lookup, TableForm, TimeTables};
@@ -10,17 +10,17 @@ use rand_pcg::Pcg64Mcg;
 
 /// Sectors in a block of 4 kB.
 const BLOCK: u64 = 8;
-/// Strides that a disk's cache profits from: contiguous, and gaps of 4 kB to 128 kB, in blocks.
+/// Strides that benefit from a disk's cache: contiguous, and gaps of 4 kB to 128 kB, in blocks.
 const STRIDES: [u64; 7] = [0, 1, 2, 4, 8, 16, 32];
-/// Sequential readers that take turns, so that hits lie in different segments.
+/// Sequential readers that alternate, so that hits lie in different segments.
 const STREAMS: usize = 4;
-/// Groups of such readers for each size, each group elsewhere.
+/// Groups of such readers for each size, each group at other places.
 const GROUPS: usize = 4;
 
-/// Reads of 4 kB and as many of [`LARGER`] that are compared: seek and rotation average out to some hundredths of a
+/// Reads of 4 kB, and as many of [`LARGER`], that are compared. Seek and rotation average out to some hundredths of a
 /// millisecond.
 const RANDOM_READS: u64 = 10_000;
-/// 64 kB: what the segments of small caches hold, so that no drive has to interrupt a read for want of room.
+/// 64 kB: fits the segments of small caches, so that no drive has to interrupt a read for lack of space.
 const LARGER: u64 = 16 * BLOCK;
 
 /// How to train: one process issues one request at a time, at random and uniformly over all cells.
@@ -46,13 +46,13 @@ pub struct Trained {
 }
 
 impl Training {
-    /// About how many requests [`Training::run`] issues on a device of `capacity` sectors.
+    /// The approximate number of requests that [`Training::run`] issues on a device of `capacity` sectors.
     pub fn requests(&self, capacity: u64) -> u64 {
         let cells = (TableShape::new(capacity).columns() * ROWS) as u64;
         self.read_requests(capacity) + cells * u64::from(self.samples)
     }
 
-    /// About how many [`Training::run_reads`] issues.
+    /// The approximate number of requests that [`Training::run_reads`] issues.
     pub fn read_requests(&self, capacity: u64) -> u64 {
         let cells = (TableShape::new(capacity).columns() * ROWS) as u64;
         let hits = match self.form {
@@ -67,7 +67,7 @@ impl Training {
     /// # Errors
     /// Those of the device.
     pub fn run<D: TimedDevice>(&self, device: &mut D, tell: impl FnMut()) -> Result<Trained, D::Error> {
-        self.some(device, true, tell)
+        self.run_ops(device, true, tell)
     }
 
     /// Trains with reads only. The table of writes stays empty, and a write then takes as long as a read.
@@ -75,10 +75,10 @@ impl Training {
     /// # Errors
     /// Those of the device.
     pub fn run_reads<D: TimedDevice>(&self, device: &mut D, tell: impl FnMut()) -> Result<Trained, D::Error> {
-        self.some(device, false, tell)
+        self.run_ops(device, false, tell)
     }
 
-    fn some<D: TimedDevice>(&self, device: &mut D, writes: bool, tell: impl FnMut()) -> Result<Trained, D::Error> {
+    fn run_ops<D: TimedDevice>(&self, device: &mut D, writes: bool, tell: impl FnMut()) -> Result<Trained, D::Error> {
         let capacity = device.capacity();
         let mut run = Run {
             device,
@@ -100,14 +100,14 @@ impl Training {
     }
 }
 
-/// What each sector beyond the first 4 kB adds to a random read on average, for [`HitLimit::per_sector`]: the medium's
-/// rate, whatever the cache does.
+/// The average time that each sector beyond the first 4 kB adds to a random read, for [`HitLimit::per_sector`]. This is
+/// the rate of the medium; the cache does not affect it.
 ///
 /// # Errors
 /// Those of the device.
 ///
 /// [`HitLimit::per_sector`]: crate::HitLimit::per_sector
-pub fn further_sector_time<D: TimedDevice>(device: &mut D, seed: u64) -> Result<Nanos, D::Error> {
+pub(super) fn further_sector_time<D: TimedDevice>(device: &mut D, seed: u64) -> Result<Nanos, D::Error> {
     let sizes = [BLOCK, LARGER];
     let Some(last) = device.capacity().checked_sub(sizes[1]) else { return Ok(Nanos::ZERO) };
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -121,20 +121,20 @@ pub fn further_sector_time<D: TimedDevice>(device: &mut D, seed: u64) -> Result<
     Ok(Nanos(sums[1].saturating_sub(sums[0]).0 / (RANDOM_READS * (sizes[1] - sizes[0]))))
 }
 
-/// A training under way.
+/// A training in progress.
 struct Run<'a, D, T> {
     device: &'a mut D,
     samples: u32,
     random: Pcg64Mcg,
     capacity: u64,
-    /// First and behind the last sector of the request before.
+    /// The first sector of the previous request, and the one behind its last.
     previous: Option<(u64, u64)>,
     trained: Trained,
     tell: T,
 }
 
 impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
-    /// In each round every cell once, in random order.
+    /// Each round visits every cell once, in random order.
     fn all_cells(&mut self, op: Op) -> Result<(), D::Error> {
         let shape = self.trained.tables.shape();
         let mut cells: Vec<u32> = (0..(shape.columns() * ROWS) as u32).collect();
@@ -160,7 +160,7 @@ impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
         Ok(())
     }
 
-    /// Patterns that profit from the disk's cache (GF 4.3.5): sequential, with small strides, and several at a time.
+    /// Patterns that benefit from the disk's cache (GF 4.3.5): sequential, with small strides, and several at a time.
     fn cache_hits(&mut self) -> Result<(), D::Error> {
         let shape = self.trained.tables.shape();
         for row in 0..ROWS {
@@ -175,7 +175,8 @@ impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
         Ok(())
     }
 
-    /// `count` readers at random places that take turns, each reading `reads` times `size` sectors and leaving out `gap`.
+    /// `count` readers at random places that alternate. Each makes `reads` reads of `size` sectors and skips `gap`
+    /// after each.
     fn streams(&mut self, count: usize, size: u32, gap: u64, reads: u32) -> Result<(), D::Error> {
         let step = u64::from(size) + gap;
         let Some(last) = self.capacity.checked_sub(step * u64::from(reads)) else { return Ok(()) };
@@ -192,7 +193,7 @@ impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
         Ok(())
     }
 
-    /// A distance at random out of `column` that a request of `size` can have on this disk.
+    /// A random distance of `column` that a request of `size` can have on this disk.
     fn distance(&mut self, shape: TableShape, column: usize, size: u64) -> Option<u64> {
         let most = self.capacity.checked_sub(size + BLOCK)? / BLOCK;
         let blocks = shape.blocks(column);
@@ -200,8 +201,8 @@ impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
         (*blocks.start() <= end).then(|| self.random.random_range(*blocks.start()..=end) * BLOCK)
     }
 
-    /// Where a request of `size` at `distance` from the one before can begin: behind it, or before it where it does not
-    /// run into what was just accessed.
+    /// The start of a request of `size` at `distance` from the previous one: behind it, or before it if it does not
+    /// overlap the blocks just accessed.
     fn place(&mut self, distance: u64, size: u64) -> Option<u64> {
         let (start, end) = self.previous?;
         let behind = Some(end + distance).filter(|lba| lba + size <= self.capacity);
@@ -212,19 +213,19 @@ impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
         }
     }
 
-    /// Where to read or write a block first, and then where the request itself begins.
+    /// The place of a preparatory access of one block, and the start of the request itself.
     fn starting_point(&mut self, distance: u64, size: u64) -> Option<(u64, u64)> {
         let places = self.capacity.checked_sub(BLOCK + distance + size)? / BLOCK;
         let first = self.random.random_range(0..=places) * BLOCK;
         let forward = distance < size + BLOCK || self.random.random();
         Some(match forward {
             true => (first, first + BLOCK + distance),
-            // The block's end is what the distance counts from.
+            // The distance counts from the end of the block.
             false => (first + distance - BLOCK, first),
         })
     }
 
-    /// A request that only moves the disk.
+    /// A request whose time is not a sample.
     fn serve(&mut self, op: Op, lba: u64, sectors: u32) -> Result<Nanos, D::Error> {
         let time = self.device.serve(op, Lba(lba), Sectors(sectors))?;
         self.previous = Some((lba, lba + u64::from(sectors)));
@@ -234,7 +235,7 @@ impl<D: TimedDevice, T: FnMut()> Run<'_, D, T> {
         Ok(time)
     }
 
-    /// A request whose time is a sample, unless its cell has enough.
+    /// A request whose time is a sample, unless its cell is full.
     fn measure(&mut self, op: Op, lba: u64, sectors: u32) -> Result<(), D::Error> {
         let previous = self.previous;
         let time = self.serve(op, lba, sectors)?;
@@ -262,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn every_cell_gets_its_samples_and_tells_what_the_device_takes() {
+    fn every_cell_gets_its_samples_and_holds_the_device_s_time() {
         let device = ConstantDevice::simple(20 << 21, 1, Nanos(1000), 2.0);
         let trained = train(device, TableForm::Two, 3);
         let shape = trained.tables.shape();
         for table in [trained.tables.reads(), trained.tables.writes()] {
             let coverage = table.coverage();
-            // The last column ends with the disk: the largest requests do not reach far enough.
+            // The largest requests do not fit into the last column, which ends with the disk.
             assert!(coverage.filled >= coverage.cells - ROWS, "{coverage:?}");
             for column in 0..shape.columns() - 1 {
                 for row in 0..ROWS {
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_alone_writes_nothing_and_answers_for_writes() {
+    fn training_by_reads_writes_nothing_and_serves_lookups_of_writes() {
         struct ReadOnly(Synchronous<ConstantDevice>);
         impl TimedDevice for ReadOnly {
             type Error = std::convert::Infallible;
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_and_misses_are_told_apart() {
+    fn hits_and_misses_go_to_their_tables() {
         let device = Catalogue::get("hd-320-16").unwrap().build().unwrap();
         let trained = train(device, TableForm::Three(LIMIT), 4);
         let is_hit = |row: usize, time| LIMIT.is_hit(trained.tables.shape().size(row), time);
@@ -338,10 +339,10 @@ mod tests {
     }
 
     #[test]
-    fn a_further_sector_takes_what_the_medium_needs() {
+    fn a_further_sector_takes_the_time_of_the_medium() {
         let mut constant = Synchronous::new(ConstantDevice::simple(1 << 24, 1, Nanos(256), 2.0));
         assert_eq!(further_sector_time(&mut constant, 1).unwrap(), Nanos(1024));
-        // 78 MB/s outside, about half inside.
+        // 78 MB/s in the outer zone, about half in the inner one.
         let mut disk = Synchronous::new(Catalogue::get("st3400620as").unwrap().build().unwrap());
         let time = further_sector_time(&mut disk, 1).unwrap().0;
         assert!((5500..10_000).contains(&time), "{time}");
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_device_fails_with_ends_the_training() {
+    fn a_failing_device_ends_the_training() {
         struct Broken(u32);
         impl TimedDevice for Broken {
             type Error = std::io::Error;
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_smaller_than_a_request_is_left_alone() {
+    fn a_disk_smaller_than_a_request_is_not_trained() {
         let trained = train(ConstantDevice::simple(16, 1, Nanos(1000), 2.0), TableForm::Two, 2);
         assert!(trained.tables.reads().coverage().filled <= 4);
     }

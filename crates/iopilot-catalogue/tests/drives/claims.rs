@@ -1,4 +1,4 @@
-//! What the papers and data sheets say a drive does.
+//! The behaviour of drives that papers and data sheets claim.
 
 use crate::rig::{Rig, SHEET, bare, disk};
 use iopilot_block::{Flags, Nanos, Op};
@@ -26,8 +26,8 @@ fn random_reads_wait_half_a_revolution() {
 
 #[test]
 fn the_average_seek_is_the_data_sheets() {
-    // Over pairs of cylinders, as makers define it, exactly; over random blocks a little less, as outer tracks hold
-    // more of them.
+    // The average over pairs of cylinders, as makers define it, is exact. The average over random blocks is a little
+    // lower, because outer tracks hold more of them.
     for name in NAMES {
         let spec = disk(name, bare);
         let DeviceSpec::Mechanical(m) = &spec.device else { unreachable!() };
@@ -50,14 +50,14 @@ fn sequential_reads_stream_at_the_rate_of_the_medium_and_the_outer_zone_is_faste
         let spec = Catalogue::get(name).unwrap();
         let DeviceSpec::Mechanical(m) = &spec.device else { continue };
         let mut rig = Rig::new(&spec);
-        rig.stream(Op::Read, 0, 256, 4); // the arm is there
+        rig.stream(Op::Read, 0, 256, 4); // the arm is now there
         let outer = rig.stream(Op::Read, 1024, 256, 800);
         let last = rig.device.capacity() - 256 * 404;
         rig.stream(Op::Read, last, 256, 4);
         let inner = rig.stream(Op::Read, last + 1024, 256, 400);
         assert!(outer > inner * 1.2, "{name}: {outer} outside, {inner} inside");
         let (Some(o), Some(i)) = (m.geometry.outer_rate_mb_s, m.geometry.inner_rate_mb_s) else { continue };
-        // A lost revolution at each track would halve it.
+        // Losing a revolution at each track would halve the rate.
         assert!((outer / o - 1.0).abs() < 0.02, "{name}: {outer} for {o} outside");
         assert!((inner / i - 1.0).abs() < 0.04, "{name}: {inner} for {i} inside");
     }
@@ -73,7 +73,7 @@ fn sequential_writes_stream_with_write_back_and_lose_a_revolution_each_without()
         m.cache.write_segments = 0;
     }));
     let rate = through.stream(Op::Write, 0, 256, 100);
-    // The next request comes just too late: one revolution, and on by its 256 of some 1,490 sectors.
+    // The next request comes just too late: it waits one revolution plus the angle of its 256 of some 1,490 sectors.
     let expected = 256.0 * 512.0 / 1e6 / (8.333e-3 * (1.0 + 256.0 / 1490.0));
     assert!((rate / expected - 1.0).abs() < 0.03, "{rate} for {expected}");
 }
@@ -117,7 +117,7 @@ fn reading_again_hits_the_cache_in_the_time_gf_measured() {
 
 #[test]
 fn the_capturing_programs_of_gf_find_the_segments_and_read_ahead_sizes_of_table_4_2() {
-    // GF 4.3.6: N reads 400 MB apart, then the block behind each; all hit while there are N segments.
+    // GF 4.3.6: N reads 400 MB apart, then the block behind each. All hit if there are N segments.
     for (name, segments) in [("hd-320-16", 64), ("hd-500-16", 20), ("hd-250-32", 63)] {
         let spec = disk(name, |m| {
             m.cache.write_back = false;
@@ -134,7 +134,7 @@ fn the_capturing_programs_of_gf_find_the_segments_and_read_ahead_sizes_of_table_
         };
         assert!(hits(segments) && !hits(segments + 1), "{name}");
     }
-    // One random read, then one that ends `s` behind it.
+    // One random read, then one that ends `s` sectors behind it.
     let spec = Catalogue::get("hd-320-16").unwrap();
     let held = |first: u64, reads: u64, s: u64| {
         let mut rig = Rig::new(&spec);
@@ -151,7 +151,7 @@ fn the_capturing_programs_of_gf_find_the_segments_and_read_ahead_sizes_of_table_
 
 #[test]
 fn strided_reads_within_the_read_ahead_hit() {
-    // GF 3.4.2, 8 kB strided read: 4 kB read, 4 kB left out.
+    // GF 3.4.2, 8 kB strided read: 4 kB read, 4 kB skipped.
     let mut rig = Rig::new(&Catalogue::get("hd-500-32").unwrap());
     let hits = (0..100).filter(|i| rig.read(7_000_000 + i * 16, 8).0.service.cache_hit).count();
     assert!(hits > 90, "{hits}");
@@ -164,7 +164,7 @@ fn backward_reads_hit_what_passed_before() {
     assert!(hits > 100, "{hits}");
 }
 
-/// Hits of readers that read a block in turns, each `step` sectors from its last.
+/// Hits of interleaved readers, each of which reads a block `step` sectors from its last one.
 fn hits_in_turns(readers: u64, step: i64) -> usize {
     let mut rig = Rig::new(&Catalogue::get("hd-500-16").expect("in the catalogue"));
     let turn = |i: i64| (0..readers).map(move |r| (9_000_000 + r * 100_000_000).wrapping_add_signed(i * step));
@@ -176,8 +176,9 @@ fn hits_in_turns(readers: u64, step: i64) -> usize {
 }
 
 #[test]
-fn a_reader_goes_on_in_its_segment_where_others_read_in_between() {
-    // GF 4.3.1: the read-ahead of a segment that was hit is doubled, whoever read last. Backwards; and 4 kB of 16.
+fn a_reader_continues_in_its_segment_while_others_read_in_between() {
+    // GF 4.3.1: the read-ahead of a segment that was hit doubles, whatever reads come in between. Backward; and 4 kB of
+    // 16.
     for (step, hits) in [(-8, 0.9), (32, 0.9)] {
         let alone = hits_in_turns(1, step) as f64;
         for readers in [2, 8] {
@@ -214,7 +215,7 @@ fn writing_after_read_ahead_never_waits_for_a_fraction_of_a_nanosecond() {
 
 #[test]
 fn a_full_write_buffer_slows_random_writes_to_the_medium() {
-    // GF 4.3.1: a burst saturates the cache, as if there were none.
+    // GF 4.3.1: a burst saturates the cache, as if there were no cache.
     let mut rig = Rig::new(&Catalogue::get("st3400620as").unwrap());
     let mut next = rig.random(4);
     let times: Vec<f64> = (0..400).map(|_| rig.write(next(8), 8).1.as_millis_f64()).collect();
@@ -244,7 +245,7 @@ fn forced_writes_bypass_the_buffer() {
     rig.write(5000, 8);
     let (c, time) = rig.run(Op::Write, 700_000_000, 8, Flags::FUA);
     assert!(!c.service.cache_hit && time > Nanos::from_millis(1));
-    // With a flush first, what was buffered is on the medium before it.
+    // With a flush first, buffered writes reach the medium before it.
     rig.settle();
     rig.write(9000, 8);
     let (_, time) = rig.run(Op::Write, 700_000_000, 8, Flags::FUA | Flags::PREFLUSH);
@@ -289,9 +290,9 @@ fn an_age_limit_bounds_the_wait() {
 }
 
 #[test]
-fn geometry_derived_from_capacity_and_rates_is_the_manuals() {
-    // Tracks of a surface as the manuals give them; the descriptions do not use them, that of the Constellation.2 only
-    // for its rates.
+fn geometry_derived_from_capacity_and_rates_matches_the_manuals() {
+    // Tracks of a surface from the manuals. The descriptions do not use them, except for the rates of the
+    // Constellation.2.
     for (name, tracks) in
         [("savvio-10k4-600g", 147_620.0), ("constellation-es3-4t", 320_800.0), ("constellation2-1t", 165_800.0)]
     {

@@ -17,7 +17,7 @@ fn request(id: usize, op: Op, lba: u64, sectors: u32) -> DeviceRequest {
     DeviceRequest { id: RequestId::from_index(id), op, lba: Lba(lba), sectors: Sectors(sectors), flags: Flags::empty() }
 }
 
-/// Serves one request; how long it took, and whether the cache had it.
+/// Serves one request. Returns its time, and whether it hit the cache.
 fn serve(drive: &mut ControlledDrive, request: DeviceRequest, now: &mut Nanos) -> (Nanos, bool) {
     let (began, mut done) = (*now, Vec::new());
     drive.submit(request, began);
@@ -57,8 +57,8 @@ fn what_was_read_or_written_is_in_the_cache_and_a_flush_has_nothing_to_do() {
     assert!(!drive.cache_control().volatile);
 }
 
-/// Ganger, Figure 6.8: with writing out in idle time, reads find room in the cache; on demand, they wait until a dirty
-/// line has gone to the disk.
+/// Ganger, Figure 6.8: with flushing in idle time, reads find clean space in the cache. On demand, they wait until a
+/// dirty line has been written to the disk.
 #[test]
 fn reads_after_a_pause_are_faster_where_idle_time_was_used() {
     let read_after_a_burst = |flush_idle_ms| {

@@ -1,4 +1,4 @@
-//! Tables and pictures in the documentation are what the models do.
+//! Tables and pictures in the documentation agree with the models.
 
 use iopilot_catalogue::Catalogue;
 use iopilot_testing::assert_documented;

@@ -1,4 +1,4 @@
-//! Solid-state drives against their sheets, and against the protocol of a device.
+//! Solid-state drives against their data sheets, and against the protocol of a device.
 
 use crate::rig::Rig;
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
@@ -22,7 +22,7 @@ fn drive(rig: &Rig) -> &FlashDrive {
     drive
 }
 
-/// Keeps `depth` requests in a drive; `next` makes them. Returns requests per second after the first tenth.
+/// Keeps `depth` requests in a drive; `next` generates them. Returns requests per second, without the first tenth.
 fn load(spec: &DiskSpec, depth: u32, count: u64, mut next: impl FnMut(u64) -> (Op, u64, u32)) -> (f64, FlashStats) {
     let mut rig = Rig::new(spec);
     let (mut issued, mut done, mut since) = (0u64, 0u64, (0u64, Nanos::ZERO));
@@ -58,13 +58,13 @@ fn sequential(capacity: u64, op: Op) -> impl FnMut(u64) -> (Op, u64, u32) {
     move |i| (op, i * 256 % (capacity / 256 * 256), 256)
 }
 
-/// What a sheet says, driven as it says: 4 KiB at random and 128 KiB in sequence, in the queue.
+/// A data sheet's figures, measured as the sheet says: random 4 KiB and sequential 128 KiB, queued.
 struct Sheet {
     name: &'static str,
     depth: u32,
     random_read: f64,
     random_write: f64,
-    /// Random writes go to so many sectors, on a drive in this state.
+    /// Random writes go to this many sectors, on a drive in this state.
     span: u64,
     state: PreconditionSpec,
     read_mb_s: f64,
@@ -175,7 +175,7 @@ fn a_flush_waits_for_the_flash_and_not_with_capacitors() {
         let (_, time) = rig.run(Op::Flush, 0, 0, Flags::empty());
         let us = time.as_micros_f64();
         assert!(us >= least && us <= most, "protected {protected}: {us}");
-        // A unit written in part: the rest was read first, and half a row stays empty.
+        // A unit was written in part: the rest was read first, and half a row stays empty.
         let stats = drive(&rig).stats();
         let written = (stats.units_filled, stats.units_programmed, stats.units_padded);
         assert_eq!(written, if protected { (0, 0, 0) } else { (1, 1, 1) });
@@ -196,9 +196,9 @@ fn writes_to_the_same_place_coalesce_and_are_read_from_the_buffer() {
 }
 
 #[test]
-fn suspension_spares_a_read_the_program() {
+fn suspension_saves_a_read_from_waiting_for_a_program() {
     let slowest = |suspend| {
-        // One die: every read meets the programs.
+        // With one die, every read meets the programs.
         let spec = ssd("ssd-160", |d| {
             let n = &mut d.nand;
             (n.channels, n.chips_per_channel, n.dies_per_chip) = (1, 1, 1);
@@ -249,7 +249,7 @@ fn n_multi(seed: u64) -> bool {
     seed % 2 == 0
 }
 
-/// All kinds of requests, some at a time; every completion in order of time.
+/// Runs all kinds of requests, several at a time. Completions come in order of time.
 fn run(spec: &DiskSpec, seed: u64, count: usize) -> (Vec<Completion>, FlashStats) {
     let mut rig = Rig::new(spec);
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -298,7 +298,7 @@ proptest! {
         prop_assert_eq!(stats, same);
     }
 
-    /// Every unit taken is programmed, coalesced or still in the buffer.
+    /// Every accepted unit is programmed, coalesced or still in the buffer.
     #[test]
     fn units_are_conserved(seed in any::<u64>()) {
         let spec = small(seed, 2, 1);
@@ -309,10 +309,10 @@ proptest! {
     }
 }
 
-/// Drives as small and as odd as they are accepted.
+/// Drives as small and unusual as the checks accept.
 fn odd() -> impl Strategy<Value = DiskSpec> {
     let geometry = (1u32..4, 1u32..3, 1u32..3, 1u32..5, 8u32..24, 2u32..20);
-    // Page, unit, word of the error correction.
+    // Page, unit, error-correction word.
     let sizes = [(1u32, 1, 1), (4, 4, 8), (4, 2, 4), (6, 3, 2), (16, 4, 8), (16, 16, 1), (64, 32, 64)];
     let sizes = proptest::sample::select(sizes.to_vec());
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
@@ -341,7 +341,7 @@ fn odd() -> impl Strategy<Value = DiskSpec> {
             d.buffer.keep_kib = u64::from(row) * keep;
             d.precondition = [PreconditionSpec::Empty, PreconditionSpec::Sequential, PreconditionSpec::Random]
                 [usize::from(state % 3)];
-            // All that is accepted, or a part of it.
+            // All accepted sectors, or a part of them.
             let blocks = u64::from(n.blocks_per_plane * n.planes_per_die * n.page_kib / row);
             let used = blocks.saturating_sub(u64::from(low + more) + 2) * u64::from((n.pages_per_block - 1) * row);
             let dies = u64::from(n.channels * n.chips_per_channel * n.dies_per_chip);
@@ -354,7 +354,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_accepted_serves(spec in odd(), seed in any::<u64>()) {
+    fn accepted_descriptions_serve_requests(spec in odd(), seed in any::<u64>()) {
         let read = DiskSpec::from_toml(&spec.to_toml(), "odd");
         prop_assume!(read.is_ok());
         let (completions, stats) = run(&read.unwrap(), seed, 400);
@@ -363,7 +363,8 @@ proptest! {
     }
 }
 
-/// A buffer of six units holds one to write and others that were discarded: what waits for room is let in.
+/// A buffer of six units holds one unit to write; the others were discarded. Writes that wait for space must be
+/// admitted.
 #[test]
 fn discards_in_a_full_buffer_let_writes_in() {
     let spec = ssd("ssd-64", |d| {
@@ -384,7 +385,7 @@ fn discards_in_a_full_buffer_let_writes_in() {
 
 #[test]
 fn a_full_drive_overwritten_at_random_slows_down() {
-    // The write cliff: first the spare blocks, then two to three moves for each write.
+    // The write cliff: first the spare blocks are used up, then each write causes two to three moves.
     let spec = small(2, 1, 1);
     let capacity = spec.capacity().unwrap();
     let (_, first) = load(&spec, 8, capacity / 8 / 20, random(capacity, Op::Write));

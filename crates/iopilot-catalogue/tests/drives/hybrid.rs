@@ -16,7 +16,7 @@ fn hybrid(change: impl Fn(&mut HybridSpec)) -> DiskSpec {
     spec
 }
 
-/// No buffer of the disk's own hides which part served.
+/// Removes the disk's own buffer, which would hide which part served a request.
 fn bare(h: &mut HybridSpec) {
     h.disk.cache = Default::default();
 }
@@ -36,7 +36,7 @@ fn what_is_read_again_comes_from_flash() {
             rig.read(7_000_000, 8).1.as_millis_f64()
         })
         .collect();
-    // Twice from the disk, then from flash. The other two were read twice as well.
+    // Twice from the disk, then from flash. The other two were also read twice.
     assert!(times[0] > 1.0 && times[1] > 1.0, "{times:?}");
     assert!(times[2] < 0.5 && times[3] < 0.5, "{times:?}");
     let s = stats(&rig);
@@ -90,7 +90,7 @@ fn written_back_lines_reach_the_disk_when_it_is_idle() {
     rig.wait(Nanos::from_millis(3000));
     let s = stats(&rig);
     assert_eq!((s.lines_dirty, s.destaged_sectors, s.lines_used), (0, 160, 20));
-    // They stay in flash.
+    // The lines stay in flash.
     assert!(rig.read(3_000_000, 8).0.service.cache_hit);
 }
 
@@ -124,7 +124,8 @@ fn pinned_sectors_are_in_flash_from_the_start() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// All kinds of requests on a cache of a few lines: each completes once, runs repeat, nothing dirty is lost.
+    /// All kinds of requests on a cache of a few lines: each completes once, runs are repeatable, and no dirty line is
+    /// lost.
     #[test]
     fn every_request_completes_once(seed in any::<u64>(), mode in 0..3usize, line_kib in prop_oneof![Just(4u32), Just(64), Just(512)]) {
         let spec = hybrid(|h| {

@@ -1,4 +1,4 @@
-//! What a disk says of its positions is what it then does.
+//! A disk's predictions of positioning times agree with its service.
 
 use crate::rig::{Rig, SHEET, bare, disk};
 use iopilot_block::{Cached, Flags, Lba, Nanos, Op, Positions, Sectors};
@@ -9,7 +9,7 @@ fn positions(rig: &Rig) -> &dyn Positions {
     rig.device.positions().expect("a disk knows its positions")
 }
 
-/// The moment the arm starts: the request comes at `at`, and its command is processed first.
+/// The moment at which the arm starts: the request arrives at `at`, and its command is processed first.
 fn start(rig: &Rig, op: Op) -> Nanos {
     rig.now + Nanos(positions(rig).initiation(op) as u64)
 }

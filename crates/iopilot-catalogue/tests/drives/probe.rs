@@ -44,7 +44,7 @@ fn comes_near(name: &str) {
     assert!(near(found.hit.value, interface.hit_overhead), "{name}: {:?}", found.hit);
     assert!(found.overhead.is_some_and(|o| near(o.value, interface.read_overhead)), "{name}: {:?}", found.overhead);
     assert!(found.head_switch.is_some_and(|h| near(h.value, mechanics.head_switch)), "{name}: {:?}", found.head_switch);
-    // What comes out is a disk of that size, and as such can be written and read.
+    // The result is a valid disk of that size, which can be written to a file and read back.
     let spec = found.spec("probed");
     assert_eq!(spec.build().map(|d| d.capacity()).unwrap_or_else(|e| panic!("{name}: {e}")), device.capacity());
     let read = DiskSpec::from_toml(&spec.to_toml(), "probed.toml").unwrap_or_else(|e| panic!("{e}"));
@@ -61,18 +61,18 @@ fn zones_are(name: &str, found: &Probed, real: &[ZoneSpan]) {
 }
 
 #[test]
-fn the_drives_of_gf_are_found_to_be_what_they_are() {
+fn the_drives_of_gf_are_recognised() {
     ["hd-250-32", "hd-320-16", "hd-500-16", "hd-500-32"].into_iter().for_each(comes_near);
 }
 
 #[test]
-fn cylinders_odd_heads_and_wide_bands_are_told_apart() {
+fn cylinders_odd_heads_and_wide_bands_are_distinguished() {
     // Six heads in cylinders, five in bands of 32, eight in bands of 128; and 10,000 revolutions a minute.
     ["wd1200bb", "st3400620as", "constellation2-1t", "dg072a4951"].into_iter().for_each(comes_near);
 }
 
 #[test]
-fn a_disk_that_was_probed_is_found_to_be_the_same_again() {
+fn a_probed_description_is_probed_as_the_same_again() {
     let (found, _) = probed("dg072a4951");
     let device = found.spec("probed").build().unwrap_or_else(|e| panic!("{e}"));
     let again = probe_disk(&mut Synchronous::new(device), &Probe::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -85,18 +85,18 @@ fn a_disk_that_was_probed_is_found_to_be_the_same_again() {
 }
 
 #[test]
-fn what_does_not_turn_is_told() {
+fn a_device_without_rotation_is_refused() {
     let device = Catalogue::get("ssd-64-simple").and_then(|spec| spec.build()).unwrap_or_else(|e| panic!("{e}"));
     let refused = probe_disk(&mut Synchronous::new(device), &Probe::default()).map(|_| ());
     assert!(refused.is_err_and(|e| e.to_string().contains("no rotation")));
 }
 
-/// A disk behind a path such as a loop device, FUSE and a busy machine make: tens of µs before and behind each request, which
-/// scatter, and of some requests one that is late by up to some ms.
+/// A disk behind a path such as a loop device, FUSE and a busy machine. The path adds tens of µs before and behind each
+/// request, which scatter. Some requests are late by up to some ms.
 struct Path {
     disk: Synchronous<AnyDevice>,
     random: Pcg64Mcg,
-    /// Of so many requests one is late.
+    /// One request of this many is late.
     late: u32,
 }
 
@@ -105,9 +105,9 @@ impl Path {
         Self { disk: Synchronous::new(device), random: Pcg64Mcg::seed_from_u64(7), late }
     }
 
-    /// Time passes, in µs.
+    /// Lets time pass, in µs.
     fn takes(&mut self, least: f64, scatter: f64) -> Result<(), Infallible> {
-        // The sum of a few uniform numbers, nearly normal.
+        // The sum of a few uniform numbers is nearly normal.
         let off: f64 = (0..4).map(|_| self.random.random_range(0.0..0.5)).sum();
         let late =
             if self.random.random_ratio(1, 2 * self.late) { self.random.random_range(100.0..4000.0) } else { 0.0 };
@@ -128,7 +128,7 @@ impl TimedDevice for Path {
         self.disk.serve(op, lba, sectors)?;
         self.takes(20.0, 40.0)?;
         let took = self.now().since(issued);
-        // What the caller does between two requests.
+        // The time of the caller between two requests.
         self.disk.pause(Nanos(3_000))?;
         Ok(took)
     }
@@ -146,7 +146,7 @@ impl TimedDevice for Path {
     }
 }
 
-/// As [`comes_near`], with what a path leaves of it.
+/// As [`comes_near`], with the accuracy that a noisy path allows.
 fn comes_near_through_noise(name: &str, late: u32) {
     let device = Catalogue::get(name).and_then(|spec| spec.build()).unwrap_or_else(|e| panic!("{e}"));
     let found =
@@ -194,10 +194,10 @@ fn one_answer_in_25_that_is_late_hides_little() {
 }
 
 #[test]
-fn no_more_time_is_taken_than_may_be() {
+fn a_probe_keeps_to_its_time_limit() {
     let device = Catalogue::get("hd-320-16").and_then(|spec| spec.build()).unwrap_or_else(|e| panic!("{e}"));
     let mut disk = Synchronous::new(device);
     let probe = Probe { time: Some(Nanos::from_secs(2)), ..Probe::default() };
     let refused = probe_disk(&mut disk, &probe);
-    assert!(matches!(refused, Err(ProbeError::TimeIsUp(limit)) if limit == 2.0), "{refused:?}");
+    assert!(matches!(refused, Err(ProbeError::TimeLimit(limit)) if limit == 2.0), "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! What holds for every drive and every workload.
+//! Properties of every drive under every workload.
 
 use crate::rig::Rig;
 use iopilot_block::{Flags, Nanos, Op, RequestId};
@@ -107,7 +107,7 @@ struct Done {
     completion: Completion,
 }
 
-/// Runs a workload within the queue depth and checks the protocol on the way.
+/// Runs a workload within the queue depth and checks the protocol.
 fn run(spec: &DiskSpec, steps: &[Step]) -> Vec<Done> {
     let mut rig = Rig::new(spec);
     let (capacity, depth) = (rig.device.capacity(), rig.device.queue_depth() as usize);
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn alone_on_a_drive_without_cache_a_request_takes_its_parts_and_nothing_else(
+    fn alone_on_a_drive_without_cache_a_request_takes_exactly_its_parts(
         spec in specs(),
         places in prop::collection::vec((0.0..1.0f64, 1u32..500, any::<bool>()), 1..20),
     ) {

@@ -1,4 +1,4 @@
-//! What the catalogue's marks say is so: values of a rule are what the rule gives, and every rule stands in
+//! The catalogue's marks are true: values of a rule follow that rule, and every rule is explained in
 //! `docs/reference/disks.md`.
 
 use iopilot_catalogue::{Catalogue, DeviceSpec, DiskSpec, LayoutSpec, MechanicalSpec};
@@ -41,7 +41,7 @@ fn capacities_are_the_count_that_makers_agreed_on() {
                 0..=8000 => 97_696_368 + 1_953_504 * (gb - 50),
                 _ => (gb * 1_000_000_000 / 512).next_multiple_of(1 << 21),
             };
-            // What is on the label is the largest round number below.
+            // The label gives the largest round number below the capacity.
             let gb = (capacity as f64 * 512.0 / 1e9).floor() as u64;
             let label = match gb {
                 0..=1000 => gb,
@@ -56,7 +56,7 @@ fn capacities_are_the_count_that_makers_agreed_on() {
 }
 
 #[test]
-fn rates_grow_with_the_root_of_what_a_surface_holds() {
+fn rates_grow_with_the_root_of_a_surface_s_capacity() {
     let mut checked = 0;
     for (spec, m) in mechanical() {
         if follows(&spec, "geometry.outer_rate_mb_s", "surface-rate") {
@@ -66,7 +66,7 @@ fn rates_grow_with_the_root_of_what_a_surface_holds() {
         }
     }
     assert!(checked > 4, "{checked}");
-    // The sheets that the rule is taken from, and the measured layout of a drive of 4 TB.
+    // The sheets that the rule was derived from, and the measured layout of a 4-TB drive.
     for (gb, rate) in [(50.0, 64.8), (250.0, 138.0), (400.0, 175.0), (1000.0, 270.0), (395.6, 165.3)] {
         let rule = 175.0_f64 * (f64::sqrt(gb / 400.0));
         assert!((rule / rate - 1.0).abs() < 0.06, "{rule} for {rate}");
@@ -74,7 +74,7 @@ fn rates_grow_with_the_root_of_what_a_surface_holds() {
 }
 
 #[test]
-fn changing_the_track_costs_what_sheets_and_measured_skews_say() {
+fn changing_the_track_costs_the_time_of_sheets_and_measured_skews() {
     for (spec, m) in mechanical() {
         if follows(&spec, "mechanics.head_switch_ms", "track-change") {
             let change = m.mechanics.head_switch_ms + m.mechanics.write_settle_ms;
@@ -88,7 +88,7 @@ fn changing_the_track_costs_what_sheets_and_measured_skews_say() {
 }
 
 #[test]
-fn nobody_waits_longer_than_a_full_queue_first_come_first_served() {
+fn no_request_waits_longer_than_a_full_queue_first_come_first_served() {
     for (spec, m) in mechanical() {
         let Some(limit) = m.interface.age_limit_ms else { continue };
         let seek = m.mechanics.seek.average_ms.unwrap();
@@ -125,7 +125,7 @@ fn bands_came_with_the_drives_of_2004() {
     }
 }
 
-/// The names behind `derived: rule ` in all marks.
+/// The names that follow `derived: rule ` in all marks.
 fn cited() -> BTreeSet<String> {
     let marks = specs().flat_map(|spec| spec.provenance.into_values());
     let name = |mark: String| Some(mark.strip_prefix("derived: rule ")?.split([',', ' ']).next()?.to_owned());

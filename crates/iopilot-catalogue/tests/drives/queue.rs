@@ -1,4 +1,4 @@
-//! The order in which drives serve their queue.
+//! The service order of drives with a queue.
 
 use crate::rig::Rig;
 use iopilot_block::{Flags, Op};
@@ -14,7 +14,7 @@ fn with_a_queue() -> impl Iterator<Item = DiskSpec> {
     })
 }
 
-/// The times, ms, ascending, of `count` sequential reads of `sectors` from `lba`, `depth` of them in flight.
+/// The times of `count` sequential reads of `sectors` from `lba`, with `depth` in flight; ms, ascending.
 fn sequential(spec: &DiskSpec, lba: u64, sectors: u32, depth: u64, count: u64) -> Vec<f64> {
     let mut rig = Rig::new(spec);
     let mut issued = HashMap::new();
@@ -36,7 +36,7 @@ fn sequential(spec: &DiskSpec, lba: u64, sectors: u32, depth: u64, count: u64) -
     times
 }
 
-/// Every request is served when those before it are: nearly all take what the queue is long.
+/// Every request is served after those before it: nearly all take the time of the whole queue.
 #[test]
 fn a_sequential_reader_is_served_in_order() {
     for spec in with_a_queue() {
@@ -50,9 +50,9 @@ fn a_sequential_reader_is_served_in_order() {
     }
 }
 
-/// A stream beside random readers: when the arm comes back to it, it goes on at its first request.
+/// A stream beside random readers: when the arm returns to the stream, it continues with the first waiting request.
 #[test]
-fn a_stream_that_was_interrupted_goes_on_in_order() {
+fn an_interrupted_stream_continues_in_order() {
     for spec in with_a_queue() {
         let mut rig = Rig::new(&spec);
         let mut random = rig.random(3);

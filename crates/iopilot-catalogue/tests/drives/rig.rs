@@ -1,4 +1,4 @@
-//! Drives a device through the protocol of the trait, as the simulator does.
+//! Drives a device through the protocol of its trait, like the simulator.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_catalogue::{AnyDevice, Catalogue, DeviceSpec, DiskSpec, MechanicalSpec};
@@ -13,7 +13,7 @@ pub(crate) struct Rig {
     pub(crate) out: Vec<Completion>,
 }
 
-/// A drive that is described by its zones and skews.
+/// A drive described by its zones and skews.
 pub(crate) const SHEET: &str = "hp-c2247-sheet";
 
 /// A drive of the catalogue, or [`SHEET`], with some parameters changed.
@@ -26,7 +26,7 @@ pub(crate) fn disk(name: &str, change: impl Fn(&mut MechanicalSpec)) -> DiskSpec
     spec
 }
 
-/// No cache: every request needs the medium.
+/// Removes the cache: every request needs the medium.
 pub(crate) fn bare(m: &mut MechanicalSpec) {
     m.cache = Default::default();
 }
@@ -43,7 +43,7 @@ impl Rig {
         id
     }
 
-    /// Goes to the next event; false where there is none.
+    /// Advances to the next event; false if there is none.
     pub(crate) fn step(&mut self) -> bool {
         let Some(at) = self.device.next_event() else { return false };
         assert!(at >= self.now, "time went back from {} to {at}", self.now);
@@ -52,7 +52,7 @@ impl Rig {
         true
     }
 
-    /// One request from now to its completion, and how long it took.
+    /// Runs one request to its completion. Returns its time, too.
     pub(crate) fn run(&mut self, op: Op, lba: u64, sectors: u32, flags: Flags) -> (Completion, Nanos) {
         let start = self.now;
         let id = self.submit(op, lba, sectors, flags);
@@ -73,7 +73,7 @@ impl Rig {
         self.run(Op::Write, lba, sectors, Flags::empty())
     }
 
-    /// Until the device only waits for requests.
+    /// Runs until the device waits for requests.
     pub(crate) fn settle(&mut self) {
         while self.step() {}
     }
@@ -107,7 +107,7 @@ impl Rig {
         move |sectors| rng.random_range(0..(capacity - u64::from(sectors)) / 8) * 8
     }
 
-    /// Sequential reads of `sectors` each from `lba`; MB/s.
+    /// Sequential reads of `sectors` each from `lba`. Returns MB/s.
     pub(crate) fn stream(&mut self, op: Op, lba: u64, sectors: u32, count: u32) -> f64 {
         let start = self.now;
         for i in 0..count {
@@ -117,7 +117,7 @@ impl Rig {
         bytes as f64 / 1e6 / (self.now - start).as_secs_f64()
     }
 
-    /// Random reads with `depth` always outstanding; the mean time between completions, ms.
+    /// Random reads with `depth` always outstanding. Returns the mean time between completions, ms.
     pub(crate) fn saturate(&mut self, depth: usize, count: usize, seed: u64) -> f64 {
         let mut next = self.random(seed);
         for _ in 0..depth {

@@ -1,10 +1,10 @@
-//! Drives of the catalogue in a time of their own.
+//! Drives of the catalogue with their time scaled.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, Positions, RequestId, Sectors};
 use iopilot_catalogue::{AnyDevice, Catalogue};
 use iopilot_device::{Completion, Device, DeviceRequest, Scaled, SpeedFactor};
 
-/// Serves reads and writes all over the device, up to four at a time, as soon as there is room; their completions.
+/// Serves reads and writes over the whole device, up to four at a time. Returns the completions.
 fn served(mut device: impl Device, requests: u64) -> Vec<Completion> {
     let mut state = 99u64;
     let mut done = Vec::new();
@@ -41,7 +41,7 @@ fn every_time_is_divided_by_the_factor() {
             assert_eq!(ids(&own), ids(&scaled), "{name}, {factor}: the same order");
             for (own, scaled) in own.iter().zip(&scaled) {
                 let error = |own: Nanos, scaled: Nanos| (own.0 as f64 / factor - scaled.0 as f64).abs();
-                // A nanosecond at each request, for those that are sent when one completes.
+                // One nanosecond of rounding per request, for requests issued at a completion.
                 assert!(error(own.at, scaled.at) < 1000.0, "{name}, {factor}: {own:?}, {scaled:?}");
                 assert!(error(own.service.seek, scaled.service.seek) < 1000.0, "{name}, {factor}");
                 assert_eq!(own.service.cache_hit, scaled.service.cache_hit);

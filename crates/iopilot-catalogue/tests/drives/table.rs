@@ -1,4 +1,4 @@
-//! The table-based disk, whatever it is given.
+//! The table-based disk with arbitrary input.
 
 use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
 use iopilot_catalogue::{HitLimit, SimulatedCacheModel, TableDisk, TableForm, TableLookup, TableModel, TimeTables};
@@ -20,7 +20,7 @@ fn form() -> impl Strategy<Value = TableForm> {
 }
 
 proptest! {
-    /// A time is a mean of what was measured, never made up.
+    /// A time lies within the measured ones.
     #[test]
     fn times_lie_within_what_was_measured(
         form in form(),
@@ -40,7 +40,7 @@ proptest! {
         prop_assert_eq!(passed_on.time(&asked).map(|t| t.0), time);
     }
 
-    /// Every request completes once, in order of arrival, one after the other.
+    /// Every request completes once, in order of arrival.
     #[test]
     fn requests_are_served_in_order(
         form in form(),

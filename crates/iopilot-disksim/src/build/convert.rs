@@ -1,4 +1,4 @@
-//! `disksim_disk` as `[drive]`.
+//! Converts `disksim_disk` to `[drive]`.
 
 use super::{layout, seek};
 use crate::params::{
@@ -10,11 +10,11 @@ use iopilot_catalogue::{
 };
 use iopilot_scsi::{FastWrite, KeepRequested, Preseek, ReadAheadRule};
 
-/// DiskSim 4.0 has these built in: with an extra disconnection, so many blocks are buffered before the medium is
-/// written, for requests of less than 45 blocks and for others.
+/// Built into DiskSim 4.0: the blocks that are buffered before the medium is written, with an extra disconnection. For
+/// requests of fewer than 45 blocks, and for others.
 const BUFFERED_FIRST: [u32; 2] = [10, 15];
 
-/// The drive as our own files describe it, with every parameter at its word.
+/// The drive in the form of our own files, with every parameter taken literally.
 pub(super) fn drive(disk: &Disk) -> DriveSpec {
     let DmDisk { layout_model, mechanical_model: mechanics, .. } = &disk.model;
     let (mut layout_g1, mut layout_g2, mut layout_g4) = (None, None, None);
@@ -25,7 +25,7 @@ pub(super) fn drive(disk: &Disk) -> DriveSpec {
     }
     DriveSpec {
         measured: None,
-        // DiskSim's queue of no requests holds the one in service.
+        // With a queue length of 0, DiskSim's drive still holds the request in service.
         queue_depth: disk.max_queue_length.max(1),
         queue: queue(disk),
         preseek: match disk.preseeking_level {
@@ -35,7 +35,7 @@ pub(super) fn drive(disk: &Disk) -> DriveSpec {
         },
         mechanics: DriveMechanicsSpec {
             rotation_rpm: mechanics.rotation_speed,
-            // All of DiskSim's disks start there.
+            // All of DiskSim's disks start at this angle.
             initial_angle_revolutions: 0.0,
             head_switch_ms: mechanics.head_switch_time,
             write_settle_ms: mechanics.add_write_settling_delay,
@@ -58,7 +58,7 @@ pub(super) fn drive(disk: &Disk) -> DriveSpec {
     }
 }
 
-/// The queue, as far as it does something but serve in order.
+/// The queue, unless it only serves in order.
 fn queue(disk: &Disk) -> DriveQueueSpec {
     let q = &disk.scheduler;
     let in_order = q.scheduling_policy == 1 && q.scheduling_timeout_scheme == 0 && q.overlapping_request_scheme == 0;
@@ -67,7 +67,7 @@ fn queue(disk: &Disk) -> DriveQueueSpec {
     }
     DriveQueueSpec {
         policy: q.scheduling_policy.to_string(),
-        // 5 takes cylinders from a trace that says them; here the drive knows them.
+        // Mapping 5 takes cylinders from the trace; a drive knows them.
         cylinder_mapping: if q.cylinder_mapping_strategy == 5 { 4 } else { q.cylinder_mapping_strategy.into() },
         sectors_per_cylinder: disk.avg_sectors_per_cylinder.max(1),
         read_initiation_ms: q.read_initiation_delay,
@@ -75,7 +75,7 @@ fn queue(disk: &Disk) -> DriveQueueSpec {
         age_weight: q.timeout_time_weight as f64,
         timeout_scheme: q.scheduling_timeout_scheme.into(),
         timeout_s: q.timeout_time_weight as f64,
-        // DiskSim's files have 0 where there is no such queue.
+        // DiskSim's files have 0 if there is no such queue.
         timeout_policy: q.timeout_scheduling.max(1).to_string(),
         overlap: q.overlapping_request_scheme.into(),
         streams: q.sequential_stream_scheme.into(),
@@ -83,7 +83,7 @@ fn queue(disk: &Disk) -> DriveQueueSpec {
     }
 }
 
-/// Sizes are bounded where they are read.
+/// Sizes are bounded when they are read.
 fn narrow(blocks: u64) -> u32 {
     u32::try_from(blocks).unwrap_or(u32::MAX)
 }
@@ -142,7 +142,7 @@ fn write(disk: &Disk) -> WriteSpec {
         immediate: disk.immediate_buffer_write > 0,
         combine: disk.combine_seq_writes,
         prebuffering: disk.allow_write_prebuffering,
-        // Not a parameter of DiskSim's.
+        // DiskSim has no such parameter.
         sequential_overhead: false,
         min_seek_delay_ms: disk.minimum_seek_delay,
         stops_prefetch: disk.write_hit_stop_prefetch,

@@ -1,4 +1,4 @@
-//! The layouts of `dm_disk`.
+//! Converts the layouts of `dm_disk`.
 
 use crate::params::{
     DmDisk, IndexChild, LayoutG1, LayoutG1Zone, LayoutG2, LayoutG4, MappingScheme, SkewUnits, SparingScheme,
@@ -56,7 +56,7 @@ fn g1_zone(zone: &LayoutG1Zone, units: SkewUnits) -> G1ZoneSpec {
     spec
 }
 
-/// Published files have slips that were found later behind the others: a set is meant.
+/// Published files append slips that were found later. The list is meant as a set.
 fn in_order(slips: &[u64]) -> Vec<u64> {
     let mut slips = slips.to_vec();
     slips.sort_unstable();
@@ -90,8 +90,8 @@ pub(super) fn g2(disk: &DmDisk, layout: &LayoutG2) -> G2Spec {
     }
 }
 
-/// Cylinders that the index reaches, or those that the file says where these are more: the file of a drive that DiskSim
-/// reads says one less than its index needs.
+/// The number of cylinders: those that the index reaches, or the file's number if that is larger. A published drive
+/// that DiskSim reads has one less in its file than its index needs.
 fn cylinders(disk: &DmDisk, layout: &LayoutG4) -> u32 {
     let mut reach = vec![None; layout.index.len()];
     let root = layout.index.len().saturating_sub(1);
@@ -99,10 +99,10 @@ fn cylinders(disk: &DmDisk, layout: &LayoutG4) -> u32 {
     u32::try_from(needed).unwrap_or(0).max(disk.number_of_cylinders)
 }
 
-/// Deeper than any layout; one that goes deeper is refused when it is built.
+/// Deeper than any layout; a deeper one is refused when it is built.
 const MAX_DEPTH: usize = 64;
 
-/// How many cylinders from its lowest on a node reaches.
+/// The number of cylinders that a node reaches, from its lowest one.
 fn reached(layout: &LayoutG4, node: usize, known: &mut [Option<u64>], depth: usize) -> u64 {
     let (Some(entries), true) = (layout.index.get(node), depth < MAX_DEPTH) else { return 0 };
     if let Some(reach) = known[node] {

@@ -1,4 +1,4 @@
-//! [`load_drive`]: the drive of a file.
+//! [`load_drive`]: reads the drive of a file.
 
 use super::locate::locate;
 use super::{convert, rules};
@@ -14,31 +14,31 @@ use std::sync::Arc;
 /// A drive that a parameter file describes.
 #[derive(Clone, Debug)]
 pub struct DriveFromDiskSim {
-    /// The drive as our own files describe it, made ready to be written as one.
+    /// The drive in the form of our own files, ready to be written.
     pub spec: DiskSpec,
     /// The model.
     pub model: DriveModel,
-    /// What the file says and the drive cannot heed by itself, each one line.
+    /// Parameters of the file that the drive alone cannot model, each in one line.
     pub warnings: Vec<InputError>,
 }
 
-/// Whether a file is called like one of DiskSim's: `.diskspecs` or `.parv`.
+/// Whether a file has one of DiskSim's extensions: `.diskspecs` or `.parv`.
 pub fn is_disksim_file(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "diskspecs" || e == "parv")
 }
 
-/// Whose reading of a drive's file is meant.
+/// How to interpret a drive's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// The drive that it describes: parameters at their word, and what cannot be meant is mended.
+    /// As the drive that it describes: parameters are taken literally, and implausible ones are corrected.
     #[default]
     Drive,
-    /// What DiskSim 4.0 makes of it.
+    /// As DiskSim 4.0 interprets it.
     DiskSim,
 }
 
-/// The drive of a `.diskspecs`, which has to hold one; or of a `.parv`, the first disk that is instantiated, and then
-/// sectors take what they take on its bus.
+/// The drive of a `.diskspecs`, which must hold exactly one, or the first disk instantiated in a `.parv`. In a `.parv`,
+/// sectors take their transfer time on the bus of that disk.
 ///
 /// # Errors
 /// Names file, line and parameter.
@@ -46,7 +46,7 @@ pub fn load_drive(path: &Path) -> Result<DriveFromDiskSim, InputError> {
     load_drive_as(path, Reading::Drive)
 }
 
-/// As [`load_drive`], with a reading of the file.
+/// As [`load_drive`], with an interpretation of the file.
 ///
 /// # Errors
 /// As [`load_drive`].
@@ -65,11 +65,11 @@ pub fn load_drive_as(path: &Path, reading: Reading) -> Result<DriveFromDiskSim, 
     };
     let mut drive = convert::drive(disk);
     let mut warnings = Vec::new();
-    on_its_bus(&system, component, &mut drive, &mut warnings);
+    apply_bus(&system, component, &mut drive, &mut warnings);
     finish(&spec.files, &component.block, disk, (drive, reading), path, warnings)
 }
 
-/// The only drive of a file that instantiates nothing.
+/// The only drive of a file without instances.
 fn alone(spec: &Spec, path: &Path, reading: Reading) -> Result<DriveFromDiskSim, InputError> {
     let disks: Vec<_> = spec.blocks_of(Disk::MODULE).collect();
     let [block] = disks.as_slice() else {
@@ -81,10 +81,10 @@ fn alone(spec: &Spec, path: &Path, reading: Reading) -> Result<DriveFromDiskSim,
     finish(&spec.files, block, &disk, (convert::drive(&disk), reading), path, Vec::new())
 }
 
-/// The model of a drive as DiskSim 4.0 reads its file, on a bus that takes no time.
+/// The model of a drive as DiskSim 4.0 interprets its file, on a bus without transfer time.
 ///
 /// # Errors
-/// Where the layout contradicts itself; `block` is what the drive was read from.
+/// If the layout contradicts itself. `block` is the block that the drive was read from.
 pub fn drive_model(files: &ParameterFiles, block: &Block, disk: &Disk) -> Result<DriveModel, InputError> {
     let mut drive = convert::drive(disk);
     rules::as_in_disksim(&mut drive);
@@ -100,7 +100,7 @@ fn finish(
     mut warnings: Vec<InputError>,
 ) -> Result<DriveFromDiskSim, InputError> {
     match reading {
-        Reading::Drive => rules::as_it_is(&mut drive).map_err(|e| locate(files, block, e))?,
+        Reading::Drive => rules::as_real_drive(&mut drive).map_err(|e| locate(files, block, e))?,
         Reading::DiskSim => rules::as_in_disksim(&mut drive),
     }
     let model = drive.model().map_err(|e| locate(files, block, e))?;
@@ -118,18 +118,18 @@ fn finish(
         warn(
             &["Scheduler", "Scheduling priority scheme"],
             "1".to_owned(),
-            "0: a drive is told no priorities".to_owned(),
+            "0: a drive receives no priorities".to_owned(),
         );
     }
     let geometry = &model.mechanics.geometry;
     let (capacity, cylinders) = (geometry.capacity(), geometry.cylinders());
     let said = disk.model.block_count;
     if said != 0 && said != capacity {
-        warn(&["Model", "Block count"], said.to_string(), format!("{capacity}, what the layout holds"));
+        warn(&["Model", "Block count"], said.to_string(), format!("{capacity}, the blocks of the layout"));
     }
     let said = disk.model.number_of_cylinders;
     if said != cylinders {
-        warn(&["Model", "Number of cylinders"], said.to_string(), format!("{cylinders}, as the layout has"));
+        warn(&["Model", "Number of cylinders"], said.to_string(), format!("{cylinders}, the cylinders of the layout"));
     }
     let text = |part: Option<&std::ffi::OsStr>| part.map_or_else(String::new, |p| p.to_string_lossy().into_owned());
     let title = block.name.as_deref().unwrap_or("a drive").to_owned();
@@ -143,7 +143,7 @@ fn finish(
     Ok(DriveFromDiskSim { spec, model, warnings })
 }
 
-/// Where a parameter stands that is reached through nested blocks; the block itself where it is nowhere.
+/// The place of a parameter reached through nested blocks; that of the block if the parameter is absent.
 fn place_of(block: &Block, path: &[&str]) -> FileLine {
     let [name, rest @ ..] = path else { return block.place };
     match block.param(name) {
@@ -156,8 +156,9 @@ fn place_of(block: &Block, path: &[&str]) -> FileLine {
     }
 }
 
-/// Transfers run at the speed of the slowest part of the path. Other times of bus and controller are reported as warnings.
-fn on_its_bus(system: &System, disk: &Component, drive: &mut DriveSpec, warnings: &mut Vec<InputError>) {
+/// Applies the bus above a disk. Transfers run at the speed of the slowest part of the path. Other times of bus and
+/// controller are reported as warnings.
+fn apply_bus(system: &System, disk: &Component, drive: &mut DriveSpec, warnings: &mut Vec<InputError>) {
     let mut path = Vec::new();
     if !system.topology.as_ref().is_some_and(|root| find(root, &disk.name, &mut path)) {
         return;

@@ -1,9 +1,9 @@
-//! Errors of a model, located at the file and line of the parameter at fault.
+//! Adds file and line of the wrong parameter to the errors of a model.
 
 use crate::parse::{Block, ParameterFiles, Value};
 use iopilot_block::InputError;
 
-/// The keys of our own files, and the names of the same in a parameter file.
+/// The keys of our own files, and the corresponding names in a parameter file.
 const NAMES: [(&str, &str); 13] = [
     ("first_cylinder", "First cylinder number"),
     ("last_cylinder", "Last cylinder number"),
@@ -20,7 +20,7 @@ const NAMES: [(&str, &str); 13] = [
     ("node", "IDX"),
 ];
 
-/// The error with the place of the parameter of `disk` that it is about; of the nearest block where that is not known.
+/// The error, located at the parameter of `disk` that it is about; at the nearest block if that is unknown.
 pub(super) fn locate(files: &ParameterFiles, disk: &Block, error: InputError) -> InputError {
     let mut block = disk;
     let mut name = error.field.clone();
@@ -42,7 +42,7 @@ pub(super) fn locate(files: &ParameterFiles, disk: &Block, error: InputError) ->
             None => (part, None),
         };
         let Some((_, parameter)) = NAMES.iter().find(|(known, _)| *known == key) else { continue };
-        // Layout g4 has a list of its own.
+        // Layout g4 has its own list.
         let parameter = if *parameter == "slips" && block.param("Slips").is_some() { "Slips" } else { parameter };
         let found = block.param(parameter).or_else(|| model.and_then(|m| m.param(parameter)));
         let Some(param) = found else { continue };

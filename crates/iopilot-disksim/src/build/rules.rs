@@ -1,25 +1,25 @@
-//! What a drive does that DiskSim 4.0 does not make of its file, and what DiskSim makes of it.
+//! Two interpretations of a drive's file: that of the real drive, and that of DiskSim 4.0.
 //!
-//! A file is taken at its word, and mended where it cannot be meant. Each rule holds for any drive: it needs nothing but the
-//! file. What speaks for them on measured drives stands in `docs/lab/drives.md`.
+//! For the real drive, a file is taken literally, and corrected where it is implausible. Each rule holds for any drive
+//! and needs only the file. `docs/lab/drives.md` has the evidence from measured drives.
 
 use iopilot_block::InputError;
 use iopilot_catalogue::DriveSpec;
 use iopilot_scsi::{FastWrite, KeepRequested};
 
-/// The drive as it is in DiskSim 4.0, where two parameters change nothing on any of the drives it was validated with:
-/// reads are in order, and what passes before the first block asked for is lost.
+/// The drive as DiskSim 4.0 models it. Two parameters have no effect there, on any of the drives it was validated with:
+/// reads are in order, and blocks that pass before the first requested one are lost.
 pub(super) fn as_in_disksim(drive: &mut DriveSpec) {
     drive.read.immediate = false;
     drive.read.free_blocks = false;
 }
 
-/// The drive as it is.
+/// The drive as it really is.
 ///
 /// # Errors
-/// Where it contradicts itself.
-pub(super) fn as_it_is(drive: &mut DriveSpec) -> Result<(), InputError> {
-    // Blocks that read-ahead may overwrite are given up as soon as they have been sent.
+/// If values of the drive contradict each other.
+pub(super) fn as_real_drive(drive: &mut DriveSpec) -> Result<(), InputError> {
+    // Blocks that read-ahead may overwrite are dropped as soon as they have been sent.
     if drive.read.keep == KeepRequested::Overwrite {
         drive.read.keep = KeepRequested::Drop;
     }
@@ -31,11 +31,11 @@ pub(super) fn as_it_is(drive: &mut DriveSpec) -> Result<(), InputError> {
     Ok(())
 }
 
-/// What a sector takes on the bus, ms, by what was extracted.
+/// The time of a sector on the bus, ms, from the extracted time.
 ///
-/// Initiator and drive agree on a rate, and parallel SCSI has few: 5 MB/s, and 2, 4, 8 ... times as much with Fast, Wide
-/// and Ultra. An extracted time that is as near to one as extraction is exact means that one; others are
-/// asynchronous transfers or the speed of a host, and stay.
+/// Initiator and drive agree on a rate, and parallel SCSI has few: 5 MB/s, and 2, 4, 8 ... times as much with Fast,
+/// Wide and Ultra. An extracted time within the accuracy of the extraction is taken as that rate. Other times are
+/// asynchronous transfers or the speed of a host, and are kept.
 fn agreed(sector_ms: f64) -> f64 {
     const EXACT: f64 = 0.05;
     let slowest = 512.0 / 5e3;
@@ -43,14 +43,14 @@ fn agreed(sector_ms: f64) -> f64 {
     rates.into_iter().find(|rate| (sector_ms / rate - 1.0).abs() <= EXACT).unwrap_or(sector_ms)
 }
 
-/// How long a head must settle to write, by the skew of the tracks, ms.
+/// The settling time of a write, inferred from the skew of the tracks, ms.
 ///
-/// A track is skewed for a write that goes on to it to find its first sector: by the head switch and the settling, rounded
-/// up to whole sectors, half a sector in the mean. What is extracted from service times instead is what *most* writes take;
-/// those that settle late and lose a revolution for it are missing in it, and it may even come out negative.
+/// A track is skewed so that a write that continues onto it finds its first sector. The skew is the head switch plus
+/// the settling time, rounded up to whole sectors, which adds half a sector on average. An extracted settling time is
+/// that of *most* writes. It omits writes that settle late and lose a revolution, and may even be negative.
 ///
-/// Only where writes are reported from the medium: elsewhere their settling shows in no service time. And no more than
-/// the shortest seek, which ends with settling as well.
+/// The rule applies only if writes are reported when they are on the medium. Otherwise their settling is not visible in
+/// service times. The result is at most the shortest seek, which ends with settling as well.
 fn write_settle(drive: &DriveSpec) -> Result<Option<f64>, InputError> {
     let Some(layout) = drive.layout_g1.as_ref().filter(|g| g.heads > 1 && drive.write.fast == FastWrite::Off) else {
         return Ok(None);
@@ -60,7 +60,7 @@ fn write_settle(drive: &DriveSpec) -> Result<Option<f64>, InputError> {
         let sector = period / f64::from(zone.sectors_per_track.max(1));
         zone.track_skew_sectors.map(|sectors| (sectors - 0.5) * sector)
     };
-    // The zone with the least of it bounds what the drive needs.
+    // The zone with the smallest skew limits what the drive needs.
     let Some(least) = layout.zone.iter().filter_map(skew).min_by(f64::total_cmp) else { return Ok(None) };
     let shortest_seek = drive.model()?.mechanics.seek.time(1) / 1e6;
     Ok(Some((least - drive.mechanics.head_switch_ms).min(shortest_seek)))

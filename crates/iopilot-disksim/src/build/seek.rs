@@ -3,7 +3,7 @@
 use crate::params::{MechG1, SeekType};
 use iopilot_catalogue::{DriveSeekSpec, HplSpec, ThreePointSpec};
 
-/// The seek curve; what its type needs is there where the parameters were read.
+/// The seek curve. The values that its type needs were checked when the parameters were read.
 pub(super) fn curve(mech: &MechG1) -> DriveSeekSpec {
     let none = DriveSeekSpec::default();
     let three = || {
@@ -18,7 +18,7 @@ pub(super) fn curve(mech: &MechG1) -> DriveSeekSpec {
         SeekType::Linear => DriveSeekSpec { linear: three(), ..none },
         SeekType::Curve => DriveSeekSpec { lee: three(), ..none },
         SeekType::Hpl => {
-            // One cylinder has a time of its own, unless it says -1.
+            // A seek over one cylinder has its own time, unless that is -1.
             let single = mech.hpl_seek_equation_values.as_ref().and_then(|v| v.get(5)).copied();
             let measured = single.into_iter().filter(|&ms| ms != -1.0).collect();
             DriveSeekSpec { hpl: hpl(mech, measured), ..none }
@@ -40,7 +40,7 @@ pub(super) fn curve(mech: &MechG1) -> DriveSeekSpec {
 fn hpl(mech: &MechG1, measured_ms: Vec<f64>) -> Option<HplSpec> {
     let &[boundary, short, root, long, slope, ..] = mech.hpl_seek_equation_values.as_deref()? else { return None };
     Some(HplSpec {
-        // Distances are whole: below 2.5 is below 3.
+        // Distances are whole numbers: below 2.5 means below 3.
         boundary_cylinders: boundary.ceil().max(0.0) as u32,
         short_ms: [short, root],
         long_ms: [long, slope],

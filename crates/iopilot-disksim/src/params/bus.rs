@@ -5,21 +5,21 @@ use super::fields::{ModuleCheck, flag, ms};
 use super::module::module;
 
 choices! {
-    /// Who may use a bus.
+    /// How a bus is shared.
     BusType {
-        /// One unit at a time, which keeps it until it lets go.
+        /// One unit at a time, which keeps it until it releases it.
         Owned = "1", "owned by one unit at a time";
-        /// Everybody at once, each at full speed (DiskSim 4.0 divides no bandwidth).
+        /// All units at once, each at full speed (DiskSim 4.0 does not divide the bandwidth).
         Shared = "2", "shared";
     }
 }
 
 choices! {
-    /// Which of the waiting units gets an owned bus.
+    /// Which waiting unit gets an owned bus.
     ArbitrationType {
-        /// The one with the highest slot number.
+        /// The unit with the highest slot number.
         SlotPriority = "1", "slot priority";
-        /// The one that waits longest.
+        /// The unit that has waited longest.
         Fcfs = "2", "first come first served";
     }
 }
@@ -27,15 +27,15 @@ choices! {
 module! {
     /// A bus.
     Bus = "disksim_bus" {
-        /// Who may use it.
+        /// How the bus is shared.
         kind: BusType = "type", choice;
-        /// Who gets it.
+        /// Which waiting unit gets it.
         arbitration_type: ArbitrationType = "Arbitration type", choice;
         /// Added to every acquisition of an owned bus, ms.
         arbitration_time: f64 = "Arbitration time", ms;
-        /// For each block toward the host, ms.
+        /// Time of each block toward the host, ms.
         read_block_transfer_time: f64 = "Read block transfer time", ms;
-        /// For each block toward the disks, ms.
+        /// Time of each block toward the disks, ms.
         write_block_transfer_time: f64 = "Write block transfer time", ms;
         /// Output only.
         print_stats: bool = "Print stats", flag;

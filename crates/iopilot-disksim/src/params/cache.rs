@@ -26,7 +26,7 @@ choices! {
         Synchronous = "1", "synchronous";
         /// When it is in the cache, from where it is written at once.
         WriteThrough = "2", "write-through";
-        /// When it is in the cache, from where it is written some time.
+        /// When it is in the cache; it is written to the disk later.
         WriteBack = "3", "write-back";
     }
 }
@@ -34,17 +34,17 @@ choices! {
 choices! {
     /// When dirty blocks are written.
     FlushPolicyParam {
-        /// When their room is needed.
+        /// When their space is needed.
         OnDemand = "0", "on demand";
-        /// All of them, again and again.
+        /// All of them, periodically.
         Periodic = "1", "periodic";
     }
 }
 
 choices! {
-    /// Which line is taken when the one the policy chose is dirty.
+    /// Which line is taken if the one chosen by the policy is dirty.
     AllocationPolicyParam {
-        /// That one: it is written first.
+        /// The chosen line, which is written first.
         Strict = "0", "the line that the policy chooses";
         /// The next clean one; the dirty ones are written in the background.
         CleanFirst = "1", "clean lines first";
@@ -56,39 +56,39 @@ module! {
     Cachemem = "disksim_cachemem" {
         /// Blocks; 0 for no caching.
         cache_size: u64 = "Cache size", whole(0..=1 << 40);
-        /// The shares of the segments; what the last one says is not used: it gets the rest.
+        /// The shares of the segments. The last value is not used: the last segment gets the rest.
         slru_segments: Vec<f64> = "SLRU segments", list(fraction), or vec![1.0];
         /// Blocks; 0 for lines of one block.
         line_size: u64 = "Line size", whole(0..=1 << 30);
-        /// Blocks for which there is one valid and one dirty bit.
+        /// Blocks that share a valid and a dirty bit.
         bit_granularity: u64 = "Bit granularity", positive;
-        /// Blocks for which there is one lock.
+        /// Blocks that share a lock.
         lock_granularity: u64 = "Lock granularity", positive;
         /// Whether readers share a lock.
         shared_read_locks: bool = "Shared read locks", flag;
-        /// Blocks of the longest request it takes; 0 for any.
+        /// The longest request it takes, blocks; 0 for any.
         max_request_size: u64 = "Max request size", count;
         /// Which line is replaced.
         replacement_policy: ReplacementPolicyParam = "Replacement policy", choice;
-        /// Which line is taken when that one is dirty.
+        /// Which line is taken if that one is dirty.
         allocation_policy: AllocationPolicyParam = "Allocation policy", choice;
         /// When a write is complete.
         write_scheme: WriteSchemeParam = "Write scheme", choice;
         /// When dirty blocks are written.
         flush_policy: FlushPolicyParam = "Flush policy", choice;
-        /// Between two flushes, ms.
+        /// The time between two flushes, ms.
         flush_period: f64 = "Flush period", ms;
-        /// How long the cache is idle before dirty blocks are written, ms; never where `None`.
+        /// Idle time after which dirty blocks are written, ms; never if `None`.
         flush_idle_delay: Option<f64> = "Flush idle delay", ms_or_never;
-        /// Lines that are written with one request.
+        /// Lines that are written in one request.
         flush_max_line_cluster: u64 = "Flush max line cluster", count;
-        /// What is read besides the blocks asked for: bit 1 to the start of the line, bit 2 to its end.
+        /// What is read besides the requested blocks: bit 1 to the start of the line, bit 2 to its end.
         read_prefetch_type: u8 = "Read prefetch type", whole(0..=3);
         /// The same for the reads that a write of part of a granule needs.
         write_prefetch_type: u8 = "Write prefetch type", whole(0..=3);
-        /// Whether each line is read with a request of its own.
+        /// Whether each line is read in a separate request.
         line_by_line_fetches: bool = "Line-by-line fetches", flag;
-        /// The most boundaries of lines a request may cross; 0 for any.
+        /// The most line boundaries that a request may cross; 0 for any.
         max_gather: u64 = "Max gather", count;
     }
 }
@@ -115,9 +115,9 @@ impl ModuleCheck for Cachemem {
 module! {
     /// A device that caches another, at the same block addresses.
     Cachedev = "disksim_cachedev" {
-        /// The first so many blocks are cached.
+        /// The number of blocks cached, from the first one.
         cache_size: u64 = "Cache size", count;
-        /// Blocks of the longest request it takes; 0 for any.
+        /// The longest request it takes, blocks; 0 for any.
         max_request_size: u64 = "Max request size", count;
         /// When a write is complete; 1 and 3 are both write-back.
         write_scheme: WriteSchemeParam = "Write scheme", choice;
@@ -125,7 +125,7 @@ module! {
         flush_policy: FlushPolicyParam = "Flush policy", choice;
         /// Unused.
         flush_period: f64 = "Flush period", ms;
-        /// How long the cached device is idle before dirty blocks are written to it, ms; never where `None`.
+        /// Idle time of the cached device after which dirty blocks are written to it, ms; never if `None`.
         flush_idle_delay: Option<f64> = "Flush idle delay", ms_or_never;
         /// The device that holds the copies.
         cache_device: String = "Cache device", name;

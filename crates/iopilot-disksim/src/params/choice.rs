@@ -1,4 +1,4 @@
-//! Parameters that choose one of a few: by number or by word.
+//! Parameters with a few named values, given by number or by word.
 
 use super::fields::Given;
 use crate::parse::Value;
@@ -6,16 +6,16 @@ use iopilot_block::{InputError, suggest};
 
 /// A parameter whose values have names.
 pub trait Choice: Copy + PartialEq + 'static {
-    /// The values, each with what stands in the file and what it means.
+    /// The values, each with its code in the file and its meaning.
     const ALL: &'static [(&'static str, &'static str, Self)];
 
-    /// What stands in the file.
+    /// The code in the file.
     fn code(self) -> &'static str {
         Self::ALL.iter().find(|c| c.2 == self).map_or("", |c| c.0)
     }
 }
 
-/// Reads a choice. Words are matched as they are, numbers by value.
+/// Reads a choice. Words must match exactly, numbers by value.
 pub(super) fn choice<C: Choice>(given: &Given<'_>) -> Result<C, InputError> {
     let found = match given.value {
         Value::Int(value) => C::ALL.iter().find(|c| c.0.parse() == Ok(*value)),

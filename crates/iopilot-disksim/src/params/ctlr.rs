@@ -9,11 +9,11 @@ use crate::parse::Value;
 use iopilot_block::InputError;
 
 choices! {
-    /// How much a controller does.
+    /// The kind of a controller.
     CtlrType {
         /// Passes everything on.
         PassThrough = "1", "pass-through";
-        /// Like the NCR 53C700: one request in hand, driven by the host.
+        /// Like the NCR 53C700: one request at a time, driven by the host.
         Simple = "2", "like the 53C700";
         /// Has a queue for each device, and a cache.
         Smart = "3", "smart, with queues and a cache";
@@ -25,18 +25,18 @@ choices! {
 pub enum CtlrCache {
     /// Memory.
     Memory(Cachemem),
-    /// A device caches another.
+    /// A device that caches another.
     Device(Cachedev),
 }
 
 module! {
     /// A controller.
     Ctlr = "disksim_ctlr" {
-        /// How much it does.
+        /// Its kind.
         kind: CtlrType = "type", choice;
-        /// Factor of its delays: 1 ms a message for type 1, 0.5 ms a step for the others.
+        /// Scales its delays: 1 ms a message for type 1, 0.5 ms a step for the others.
         scale_for_delays: f64 = "Scale for delays", real(0.0..=1e9);
-        /// For each block, ms; types 2 and 3.
+        /// Transfer time of each block, ms; types 2 and 3.
         bulk_sector_transfer_time: f64 = "Bulk sector transfer time", ms;
         /// One less than the number of requests that may be outstanding; type 3.
         maximum_queue_length: u64 = "Maximum queue length", count;
@@ -46,7 +46,7 @@ module! {
         scheduler: Option<Ioqueue> = "Scheduler", some(block), or None;
         /// Its cache; type 3.
         cache: Option<CtlrCache> = "Cache", some(cache), or None;
-        /// How many requests it may have outstanding at a device; type 3.
+        /// The most requests outstanding at a device; type 3.
         max_per_disk_pending_count: Option<u64> = "Max per-disk pending count", some(count), or None;
     }
 }

@@ -1,4 +1,4 @@
-//! Data files that parameters name: their lines, with errors that name them.
+//! Data files named by parameters: their lines, with errors that name file and line.
 
 use super::fields::Given;
 use iopilot_block::InputError;
@@ -19,12 +19,12 @@ impl DataFile {
         Ok(Self { name: path.display().to_string(), text })
     }
 
-    /// The lines, counted from 1, without white space around them.
+    /// The lines, counted from 1, without surrounding white space.
     pub(super) fn lines(&self) -> impl Iterator<Item = DataLine<'_>> {
         self.text.lines().zip(1u64..).map(|(text, number)| DataLine { file: &self.name, number, text: text.trim() })
     }
 
-    /// The error: the whole file is not what it should be.
+    /// Refuses the whole file.
     pub(super) fn refuse(&self, field: &str, got: impl Into<String>, expected: impl Into<String>) -> InputError {
         InputError::new(field, got, expected).in_file(&self.name)
     }
@@ -43,7 +43,7 @@ impl<'a> DataLine<'a> {
         InputError::new(field, got, expected).in_file(self.file).at_line(self.number)
     }
 
-    /// A number of the line.
+    /// Parses a number of the line.
     pub(super) fn parse<T: std::str::FromStr>(&self, field: &str, text: &str, expected: &str) -> Result<T, InputError> {
         text.trim().parse().map_err(|_| self.refuse(field, text.trim(), expected))
     }

@@ -1,4 +1,4 @@
-//! `dm_disk`: surfaces, cylinders, and the two models below.
+//! `dm_disk`: surfaces, cylinders, and the models of layout and mechanics.
 
 use super::fields::{BlockFields, Given, Module, ModuleCheck, block, count, whole};
 use super::layout_g1::LayoutG1;
@@ -9,29 +9,29 @@ use super::module::module;
 use crate::parse::Value;
 use iopilot_block::InputError;
 
-/// Where blocks lie.
+/// The layout of blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DmLayout {
     /// Zones, skews, spares, slips and defects.
     G1(LayoutG1),
     /// A map of extents.
     G2(LayoutG2),
-    /// Patterns that repeat.
+    /// Repeated patterns.
     G4(LayoutG4),
 }
 
 module! {
     /// The mechanical part of a drive.
     DmDisk = "dm_disk" {
-        /// Blocks; of layout g1 the zones say it.
+        /// The number of blocks; layout g1 derives it from its zones.
         block_count: u64 = "Block count", count;
         /// Recording surfaces.
         number_of_data_surfaces: u32 = "Number of data surfaces", whole(1..=256);
         /// Cylinders.
         number_of_cylinders: u32 = "Number of cylinders", whole(1..=100_000_000);
-        /// What turns and moves.
+        /// Rotation and arm.
         mechanical_model: MechG1 = "Mechanical Model", block;
-        /// Where blocks lie.
+        /// The layout of blocks.
         layout_model: DmLayout = "Layout Model", layout;
     }
 }

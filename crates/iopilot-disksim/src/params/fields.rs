@@ -1,4 +1,4 @@
-//! Reading the parameters of a block: which there may be, which there must be, and what each may be.
+//! Reads the parameters of a block: which are allowed, which are required, and their valid values.
 
 use crate::parse::{Block, FileLine, ParameterFiles, Value, expected_name};
 use iopilot_block::InputError;
@@ -9,17 +9,17 @@ use std::ops::RangeInclusive;
 pub trait Module: Sized {
     /// The type of its blocks.
     const MODULE: &'static str;
-    /// Its parameters, as DiskSim 4.0 calls them.
+    /// The names of its parameters in DiskSim 4.0.
     const PARAMETERS: &'static [&'static str];
 
     /// Reads a block of this type.
     ///
     /// # Errors
-    /// Names file, line and parameter: where one is unknown, missing, ill-typed, out of range, or contradicts another.
+    /// Names file, line and parameter: one that is unknown, missing, ill-typed, out of range, or contradicts another.
     fn read(files: &ParameterFiles, block: &Block) -> Result<Self, InputError>;
 }
 
-/// Checks that concern several parameters of a module at once.
+/// Checks of several parameters of a module together.
 pub(super) trait ModuleCheck {
     /// Refuses values that contradict each other.
     fn check(&self, _fields: &BlockFields<'_>) -> Result<(), InputError> {
@@ -35,7 +35,7 @@ pub(super) struct BlockFields<'a> {
 }
 
 impl<'a> BlockFields<'a> {
-    /// Takes a block for a module that has these parameters.
+    /// Wraps a block of a module with the parameters `known`.
     pub(super) fn new(
         files: &'a ParameterFiles,
         block: &'a Block,
@@ -49,7 +49,7 @@ impl<'a> BlockFields<'a> {
         Ok(Self { files, block })
     }
 
-    /// A parameter that may be left out.
+    /// An optional parameter.
     pub(super) fn maybe<T>(
         &self,
         name: &str,
@@ -60,7 +60,7 @@ impl<'a> BlockFields<'a> {
         rule(&given).map(Some)
     }
 
-    /// A parameter that must be there.
+    /// A required parameter.
     pub(super) fn need<T>(
         &self,
         name: &str,
@@ -69,12 +69,12 @@ impl<'a> BlockFields<'a> {
         self.maybe(name, rule)?.ok_or_else(|| self.missing(name, &format!("a value; {} needs it", self.block.title())))
     }
 
-    /// The error: `name` is missing.
+    /// Reports that `name` is missing.
     pub(super) fn missing(&self, name: &str, expected: &str) -> InputError {
         self.files.refuse(self.block.place, name, "", expected)
     }
 
-    /// The error: the value of `name` does not go with others.
+    /// Reports that the value of `name` contradicts others.
     pub(super) fn refuse(&self, name: &str, expected: impl Into<String>) -> InputError {
         match self.block.param(name) {
             Some(param) => self.files.refuse(param.place, name, param.value.describe(), expected),
@@ -82,7 +82,7 @@ impl<'a> BlockFields<'a> {
         }
     }
 
-    /// Where in the block a parameter stands; those that are inherited stand first.
+    /// The position of a parameter in the block; inherited ones come first.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.block.params.iter().position(|p| &*p.name == name)
     }
@@ -100,7 +100,7 @@ pub(super) fn check_names(files: &ParameterFiles, block: &Block, known: &[&str])
     }
 }
 
-/// A value, and what is needed to refuse it.
+/// A value, with its context for errors.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub(super) files: &'a ParameterFiles,
@@ -121,7 +121,7 @@ impl<'a> Given<'a> {
         Ok(items.iter().map(move |(place, value)| Given { place: *place, value, ..given }))
     }
 
-    /// A number, written with a point or without.
+    /// A number, with or without a decimal point.
     pub(super) fn number(&self) -> Result<f64, InputError> {
         match self.value {
             Value::Int(value) => Ok(*value as f64),
@@ -165,7 +165,7 @@ where
     }
 }
 
-/// A whole number that is not negative.
+/// A non-negative whole number.
 pub(super) fn count(given: &Given<'_>) -> Result<u64, InputError> {
     u64::try_from(given.integer()?).map_err(|_| given.refuse("a whole number of at least 0"))
 }
@@ -186,7 +186,7 @@ pub(super) fn real(bounds: RangeInclusive<f64>) -> impl Fn(&Given<'_>) -> Result
     }
 }
 
-/// The longest time that a parameter can be, ms: some 11 days.
+/// The longest time that a parameter accepts, ms: some 11 days.
 const MAX_MS: f64 = 1e9;
 
 /// Milliseconds.
@@ -196,7 +196,7 @@ pub(super) fn ms(given: &Given<'_>) -> Result<f64, InputError> {
     if fits { Ok(value) } else { Err(given.refuse("milliseconds, not negative")) }
 }
 
-/// Milliseconds that are added to something and may be negative.
+/// Milliseconds that may be negative.
 pub(super) fn signed_ms(given: &Given<'_>) -> Result<f64, InputError> {
     let value = given.number()?;
     let fits = value.abs() <= MAX_MS;
@@ -219,7 +219,7 @@ pub(super) fn fraction(given: &Given<'_>) -> Result<f64, InputError> {
 /// A word: the name of a file or a component.
 pub(super) fn word(given: &Given<'_>) -> Result<String, InputError> {
     match given.value {
-        // A file may be called 7.
+        // The name of a file may be a number.
         Value::Int(value) => Ok(value.to_string()),
         _ => given.text().map(str::to_owned),
     }
@@ -240,7 +240,7 @@ pub(super) fn name(given: &Given<'_>) -> Result<String, InputError> {
     Ok(text.to_owned())
 }
 
-/// A list of what `rule` reads.
+/// A list, with each item read by `rule`.
 pub(super) fn list<T>(
     rule: impl Fn(&Given<'_>) -> Result<T, InputError>,
 ) -> impl Fn(&Given<'_>) -> Result<Vec<T>, InputError> {
@@ -255,7 +255,7 @@ pub(super) fn block<M: Module>(given: &Given<'_>) -> Result<M, InputError> {
     }
 }
 
-/// What `rule` reads, of a parameter that may be left out.
+/// The value that `rule` reads, for an optional parameter.
 pub(super) fn some<T>(
     rule: impl Fn(&Given<'_>) -> Result<T, InputError>,
 ) -> impl Fn(&Given<'_>) -> Result<Option<T>, InputError> {

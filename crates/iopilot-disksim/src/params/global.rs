@@ -1,4 +1,4 @@
-//! `disksim_global` and `disksim_pf`: what concerns the whole run.
+//! `disksim_global` and `disksim_pf`: parameters of the whole run.
 
 use super::fields::{BlockFields, ModuleCheck, flag, ms, real, some, whole, word};
 use super::module::module;
@@ -6,26 +6,26 @@ use super::statdefs::StatDefinitionFile;
 use iopilot_block::InputError;
 
 module! {
-    /// The whole run.
+    /// Parameters of the whole run.
     Global = "disksim_global" {
-        /// Seed of the generator; of the two seeds the last one written counts.
+        /// Seed of the generator; the last-written of the two seeds is used.
         init_seed: Option<i64> = "Init Seed", some(whole(i64::MIN..=i64::MAX)), or None;
-        /// Whether the seed is the time of the run.
+        /// Whether the current time is the seed.
         init_seed_with_time: bool = "Init Seed with time", flag, or false;
-        /// Seed of the generator; of the two seeds the last one written counts.
+        /// Seed of the generator; the last-written of the two seeds is used.
         real_seed: Option<i64> = "Real Seed", some(whole(i64::MIN..=i64::MAX)), or None;
-        /// Whether the seed is the time of the run.
+        /// Whether the current time is the seed.
         real_seed_with_time: bool = "Real Seed with time", flag, or false;
         /// Statistics are reset after this time, s.
         statistic_warm_up_time: Option<f64> = "Statistic warm-up time", some(ms), or None;
-        /// Statistics are reset after so many requests.
+        /// Statistics are reset after this many requests.
         statistic_warm_up_ios: Option<u64> = "Statistic warm-up IOs", some(super::fields::count), or None;
         /// The shapes of histograms, read from the file.
         stat_definition_file: StatDefinitionFile = "Stat definition file", StatDefinitionFile::read;
-        /// Where each request is noted as it arrives.
+        /// The file to which each arriving request is logged.
         output_file_for_trace: Option<String> =
             "Output file for trace of I/O requests simulated", some(word), or None;
-        /// Where issues and completions are noted.
+        /// The file to which issues and completions are logged.
         detailed_execution_trace: Option<String> = "Detailed execution trace", some(word), or None;
     }
 }
@@ -44,7 +44,7 @@ module! {
     Pf = "disksim_pf" {
         /// Processors.
         number_of_processors: u32 = "Number of processors", whole(1..=65_536);
-        /// Factor of all computation times.
+        /// Scales all computation times.
         process_flow_time_scale: f64 = "Process-Flow Time Scale", real(0.0..=1e9);
     }
 }

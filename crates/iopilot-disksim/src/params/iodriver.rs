@@ -8,15 +8,15 @@ use iopilot_block::InputError;
 /// `Constant access time` of a driver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AccessTime {
-    /// 0: what the storage subsystem takes.
+    /// 0: the time of the simulated storage subsystem.
     Simulated,
-    /// So many ms after a request leaves the driver's queue; nothing below the driver is used.
+    /// This many ms after a request leaves the driver's queue. The subsystem is not used.
     Constant(f64),
-    /// -1: as the trace says.
+    /// -1: the time in the trace.
     Traced,
-    /// -2: simulated, and the time in the queue as the trace says.
+    /// -2: the simulated time, after the time in the queue from the trace.
     TracedQueue,
-    /// -3: both as the trace says.
+    /// -3: both times from the trace.
     TracedBoth,
 }
 
@@ -25,7 +25,7 @@ module! {
     Iodriver = "disksim_iodriver" {
         /// Unused.
         kind: u64 = "type", count;
-        /// How long an access takes.
+        /// The time of an access.
         constant_access_time: AccessTime = "Constant access time", access_time;
         /// Whether more than one request may be outstanding at a device.
         use_queueing_in_subsystem: bool = "Use queueing in subsystem", flag;

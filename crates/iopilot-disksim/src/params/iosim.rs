@@ -1,15 +1,15 @@
-//! `disksim_iosim`: what becomes of the addresses of a trace.
+//! `disksim_iosim`: how a trace is mapped to simulated devices.
 
 use super::fields::{Given, ModuleCheck, block, count, list, name, positive, real, whole};
 use super::module::module;
 use iopilot_block::InputError;
 
 module! {
-    /// What becomes of a trace.
+    /// The mapping of a trace.
     Iosim = "disksim_iosim" {
-        /// Factor of arrival times.
+        /// Scales arrival times.
         trace_time_scale: f64 = "I/O Trace Time Scale", time_scale, or 1.0;
-        /// Which traced device is which simulated one.
+        /// The simulated devices of traced ones.
         mappings: Vec<Iomap> = "I/O Mappings", list(block), or Vec::new();
     }
 }
@@ -21,15 +21,15 @@ fn time_scale(given: &Given<'_>) -> Result<f64, InputError> {
 }
 
 module! {
-    /// Which simulated device a traced one is.
+    /// The simulated device of a traced one.
     Iomap = "disksim_iomap" {
         /// The device number in the trace.
         tracedev: u64 = "tracedev", count;
         /// The simulated device.
         simdev: String = "simdev", name;
-        /// Bytes of a unit of address in the trace: a divisor or a multiple of 512.
+        /// The unit of addresses in the trace, bytes: a divisor or a multiple of 512.
         loc_scale: u64 = "locScale", loc_scale;
-        /// Factor of the lengths.
+        /// Scales the lengths.
         size_scale: u64 = "sizeScale", whole(1..=1 << 30);
         /// Added to the addresses, blocks.
         offset: u64 = "offset", count, or 0;

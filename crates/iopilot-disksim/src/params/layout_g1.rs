@@ -28,11 +28,11 @@ choices! {
         SectorsPerCylinder = "2", "sectors per cylinder";
         /// Sectors at the end of a track.
         SectorsPerTrack = "3", "sectors per track";
-        /// As 2, and slips use none of them.
+        /// As 2, but slips do not use them.
         SectorsPerCylinderSlip = "4", "sectors per cylinder, not for slips";
         /// Sectors at the front of a cylinder.
         SectorsPerCylinderFront = "5", "sectors at the front of a cylinder";
-        /// As 5, and slips use none of them.
+        /// As 5, but slips do not use them.
         SectorsPerCylinderFrontSlip = "6", "sectors at the front of a cylinder, not for slips";
         /// Sectors at the end of the disk.
         AtEndOfDisk = "7", "at the end of the disk";
@@ -40,15 +40,15 @@ choices! {
         SectorsPerRange = "8", "sectors per range of cylinders";
         /// Sectors at the end of a zone.
         SectorsPerZone = "9", "sectors per zone";
-        /// As 9, and slips use none of them.
+        /// As 9, but slips do not use them.
         SectorsPerZoneSlip = "10", "sectors per zone, not for slips";
     }
 }
 
 choices! {
-    /// In what offsets and skews are given.
+    /// The unit of offsets and skews.
     SkewUnits {
-        /// In sectors; fractions of a sector do not count.
+        /// Sectors; fractions of a sector are truncated.
         Sectors = "sectors", "";
         /// In revolutions.
         Revolutions = "revolutions", "";
@@ -64,9 +64,9 @@ module! {
         sparing_scheme_used: SparingScheme = "Sparing scheme used", choice;
         /// Cylinders of a range; sparing scheme 8.
         rangesize_for_sparing: u32 = "Rangesize for sparing", whole(1..=100_000_000);
-        /// In what offsets and skews are given, where the zone does not say.
+        /// The default unit of offsets and skews.
         skew_units: SkewUnits = "Skew units", choice, or SkewUnits::Sectors;
-        /// The zones, in the order of their blocks.
+        /// The zones, in block order.
         zones: Vec<LayoutG1Zone> = "Zones", list(block);
     }
 }
@@ -84,8 +84,8 @@ impl ModuleCheck for LayoutG1 {
 }
 
 impl LayoutG1 {
-    /// In what the offset and the skews of `zone` are given.
-    pub fn units_of(&self, zone: &LayoutG1Zone) -> SkewUnits {
+    /// The unit of the offset and the skews of `zone`.
+    pub(crate) fn units_of(&self, zone: &LayoutG1Zone) -> SkewUnits {
         zone.skew_units.unwrap_or(self.skew_units)
     }
 }
@@ -102,17 +102,17 @@ module! {
         blocks_per_track: u32 = "Blocks per track", whole(1..=10_000_000);
         /// The angle at which its first track starts, in skew units.
         offset_of_first_block: f64 = "Offset of first block", real(-1e9..=1e9);
-        /// In what offset and skews are given; as the layout says where `None`.
+        /// The unit of offset and skews; that of the layout if `None`.
         skew_units: Option<SkewUnits> = "Skew units", some(choice), or None;
         /// Sectors before its first block.
         empty_space_at_zone_front: u64 = "Empty space at zone front", count;
-        /// How much later a track starts after a change of head, in skew units.
+        /// The skew after a change of head, in skew units.
         skew_for_track_switch: f64 = "Skew for track switch", real(-1e9..=1e9), or 0.0;
-        /// How much later a track starts after a change of cylinder, in skew units.
+        /// The skew after a change of cylinder, in skew units.
         skew_for_cylinder_switch: f64 = "Skew for cylinder switch", real(-1e9..=1e9), or 0.0;
         /// Spares of each unit of the sparing scheme: sectors, or tracks for scheme 1.
         number_of_spares: u64 = "Number of spares", count;
-        /// Sectors or tracks that are passed over, in any order.
+        /// Slipped sectors or tracks, in any order.
         slips: Vec<u64> = "slips", list(count);
         /// Sectors or tracks that are replaced, each with its replacement.
         defects: Vec<(u64, u64)> = "defects", pairs;

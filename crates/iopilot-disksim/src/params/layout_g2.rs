@@ -1,4 +1,4 @@
-//! `dm_layout_g2`: a map of extents in a file of its own.
+//! `dm_layout_g2`: a map of extents in a separate file.
 
 use super::choice::choice;
 use super::data_file::{DataFile, DataLine};
@@ -12,7 +12,7 @@ module! {
     LayoutG2 = "dm_layout_g2" {
         /// The extents, read from the file.
         layout_map: LayoutMap = "Layout Map File", LayoutMap::read;
-        /// The zones, in the order of their blocks.
+        /// The zones, in block order.
         zones: Vec<LayoutG2Zone> = "Zones", list(block);
     }
 }
@@ -36,13 +36,13 @@ module! {
         last_lbn: u64 = "Last LBN", count;
         /// Sectors on each track.
         blocks_per_track: u32 = "Blocks per track", whole(1..=10_000_000);
-        /// In what the skews are given.
+        /// The unit of the skews.
         skew_units: SkewUnits = "Skew units", choice, or SkewUnits::Sectors;
         /// The angle at which it starts, in skew units.
         zone_skew: f64 = "Zone Skew", real(-1e9..=1e9), or 0.0;
-        /// How much later a track starts after a change of head, in skew units.
+        /// The skew after a change of head, in skew units.
         skew_for_track_switch: f64 = "Skew for track switch", real(-1e9..=1e9), or 0.0;
-        /// How much later a track starts after a change of cylinder, in skew units.
+        /// The skew after a change of cylinder, in skew units.
         skew_for_cylinder_switch: f64 = "Skew for cylinder switch", real(-1e9..=1e9), or 0.0;
     }
 }
@@ -106,7 +106,7 @@ pub struct LayoutMap {
 }
 
 impl LayoutMap {
-    /// Two lines that are not read, a line with the size, then extents, then defects.
+    /// Two lines that are ignored, a line with the size, then extents, then defects.
     fn read(given: &Given<'_>) -> Result<Self, InputError> {
         Self::of(&DataFile::open(given)?)
     }
@@ -151,7 +151,7 @@ impl LayoutMap {
             return Err(line.refuse("extent", line.text, expected));
         }
         let blocks = narrow(line, more.saturating_add(1))?;
-        // A sum with its length must not overflow.
+        // The sum with its length must not overflow.
         let lbn = Some(lbn).filter(|lbn| *lbn < 1 << 62);
         let lbn = lbn.ok_or_else(|| line.refuse("lbn", line.text, "a block address below 2^62"))?;
         Ok(MapExtent { lbn, cylinder, head, sector: narrow(line, sector)?, blocks })
@@ -165,7 +165,7 @@ fn narrow(line: &DataLine<'_>, value: u64) -> Result<u32, InputError> {
         .ok_or_else(|| line.refuse("number", &value.to_string(), "a cylinder, head, sector or length below 2^31"))
 }
 
-/// The numbers of a line, each behind its label; commas do not matter.
+/// The numbers of a line, each after its label; commas are ignored.
 fn numbers<const N: usize>(line: &DataLine<'_>, field: &str, labels: [&str; N]) -> Result<[u64; N], InputError> {
     let mut found = [0; N];
     let mut rest = line.text;

@@ -1,4 +1,4 @@
-//! `dm_layout_g4`: patterns of tracks that repeat, in a tree of indexes.
+//! `dm_layout_g4`: repeated patterns of tracks, in a tree of indexes.
 
 use super::fields::{BlockFields, Given, ModuleCheck, count, list};
 use super::module::module;
@@ -16,7 +16,7 @@ pub struct TrackPatternParam {
     pub sectors_per_track: u32,
 }
 
-/// What an entry repeats.
+/// The child that an entry repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexChild {
     /// Another node of the tree.
@@ -33,7 +33,7 @@ pub enum IndexChild {
     },
 }
 
-/// Repetitions of one thing. Block and cylinder are relative to the repetition of the node that the entry is in.
+/// Repetitions of one child. Block and cylinder are relative to the repetition of the node that holds the entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IndexEntry {
     /// First block.
@@ -52,20 +52,20 @@ pub struct IndexEntry {
     pub run: u64,
     /// Cylinders of all repetitions; negative where they descend.
     pub cylinder_run: i64,
-    /// What repeats.
+    /// The repeated child.
     pub child: IndexChild,
 }
 
-/// Blocks that lie elsewhere.
+/// Remapped blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct G4RemapParam {
     /// First block.
     pub lbn: u64,
     /// Blocks.
     pub length: u64,
-    /// Where they lie.
+    /// Their cylinder.
     pub cylinder: u32,
-    /// Where they lie.
+    /// Their head.
     pub head: u32,
     /// The first of the sectors.
     pub sector: u32,
@@ -80,9 +80,9 @@ module! {
         track_patterns: Vec<TrackPatternParam> = "TP", track_patterns;
         /// The nodes of the tree; the last one is its root.
         index: Vec<Vec<IndexEntry>> = "IDX", index;
-        /// Positions after which so many blocks are passed over, ascending.
+        /// Positions after which blocks are slipped, and how many, ascending.
         slips: Vec<(u64, u64)> = "Slips", slips;
-        /// Blocks that lie elsewhere.
+        /// Remapped blocks.
         remaps: Vec<G4RemapParam> = "Remaps", remaps;
     }
 }
@@ -118,7 +118,7 @@ impl ModuleCheck for LayoutG4 {
     }
 }
 
-/// Groups of `N` numbers in a flat list.
+/// A flat list in groups of `N` numbers.
 fn groups<const N: usize>(given: &Given<'_>, what: &str) -> Result<Vec<[u64; N]>, InputError> {
     let values = list(count)(given)?;
     if values.len() % N != 0 {

@@ -1,4 +1,4 @@
-//! `disksim_logorg`: how requests are spread over devices; `disksim_syncset`.
+//! `disksim_logorg`, the distribution of requests over devices, and `disksim_syncset`.
 
 use super::choice::{choice, choices};
 use super::fields::{BlockFields, ModuleCheck, flag, fraction, names, positive, real, some, whole, word};
@@ -6,7 +6,7 @@ use super::module::module;
 use iopilot_block::InputError;
 
 choices! {
-    /// What requests name.
+    /// The address that requests give.
     AddressingMode {
         /// The organisation.
         Array = "Array", "";
@@ -16,21 +16,21 @@ choices! {
 }
 
 choices! {
-    /// Where data lie.
+    /// The placement of data.
     DistributionScheme {
-        /// Where the request says.
+        /// At the requested address.
         Asis = "Asis", "";
-        /// In turn on all devices.
+        /// Striped over all devices.
         Striped = "Striped", "";
-        /// On any device.
+        /// On a random device.
         Random = "Random", "";
-        /// On each device in turn, whatever the address.
+        /// On each device in turn, regardless of the address.
         Ideal = "Ideal", "";
     }
 }
 
 choices! {
-    /// What is stored besides the data.
+    /// The redundancy stored besides the data.
     RedundancyScheme {
         /// Nothing.
         Noredun = "Noredun", "";
@@ -46,17 +46,17 @@ choices! {
 choices! {
     /// Which copy a read goes to.
     CopyChoiceParam {
-        /// The first.
+        /// The first copy.
         Primary = "1", "the first copy";
-        /// Any.
+        /// A random copy.
         Random = "2", "a random copy";
-        /// Each in turn.
+        /// Each copy in turn.
         RoundRobin = "3", "round robin";
-        /// The one with the least distance.
+        /// The copy at the least distance.
         ShortestDistance = "4", "least distance";
-        /// The one whose queue is shortest.
+        /// The copy with the shortest queue.
         ShortestQueue = "5", "shortest queue";
-        /// The same, and of equal ones that with the least distance.
+        /// The copy with the shortest queue; ties by the least distance.
         ShortestQueueDistance = "6", "shortest queue, then least distance";
     }
 }
@@ -64,13 +64,13 @@ choices! {
 choices! {
     /// How parity moves from row to row (Lee and Katz).
     ParityRotationType {
-        /// Parity falls, data follow it.
+        /// The parity device descends; data follow it.
         LeftSymmetric = "1", "left symmetric";
-        /// Parity falls, data in ascending order.
+        /// The parity device descends; data are in ascending order.
         LeftAsymmetric = "2", "left asymmetric";
-        /// Parity rises, data in ascending order.
+        /// The parity device ascends; data are in ascending order.
         RightAsymmetric = "3", "right asymmetric";
-        /// Parity rises, data follow it.
+        /// The parity device ascends; data follow it.
         RightSymmetric = "4", "right symmetric";
     }
 }
@@ -78,17 +78,17 @@ choices! {
 module! {
     /// A logical organisation.
     Logorg = "disksim_logorg" {
-        /// What requests name.
+        /// The address that requests give.
         addressing_mode: AddressingMode = "Addressing mode", choice;
-        /// Where data lie.
+        /// The placement of data.
         distribution_scheme: DistributionScheme = "Distribution scheme", choice;
-        /// What is stored besides.
+        /// The redundancy.
         redundancy_scheme: RedundancyScheme = "Redundancy scheme", choice;
         /// Unused.
         components: Option<String> = "Components", some(word), or None;
         /// Its devices, by name.
         devices: Vec<String> = "devices", names;
-        /// Blocks that lie on one device in a row.
+        /// Consecutive blocks on one device.
         stripe_unit: u64 = "Stripe unit", positive;
         /// Whether all writes of a request wait for all its reads.
         synch_writes_for_safety: bool = "Synch writes for safety", flag;
@@ -96,19 +96,19 @@ module! {
         number_of_copies: u32 = "Number of copies", whole(1..=65_536);
         /// Which copy a read goes to.
         copy_choice_on_read: CopyChoiceParam = "Copy choice on read", choice;
-        /// The share of the devices from which on a write reconstructs the parity.
+        /// The share of devices from which on a write reconstructs the parity.
         rmw_vs_reconstruct: f64 = "RMW vs. reconstruct", fraction;
-        /// Blocks of parity on one device in a row; redundancy `Parity_rotated`.
+        /// Consecutive parity blocks on one device; redundancy `Parity_rotated`.
         parity_stripe_unit: u64 = "Parity stripe unit", positive;
-        /// How parity moves.
+        /// How parity rotates.
         parity_rotation_type: ParityRotationType = "Parity rotation type", choice;
-        /// Between time stamps, ms; 0 for none.
+        /// The interval between time stamps, ms; 0 for none.
         time_stamp_interval: f64 = "Time stamp interval", real(0.0..=1e15), or 0.0;
-        /// Of the first time stamp, ms.
+        /// The time of the first time stamp, ms.
         time_stamp_start_time: f64 = "Time stamp start time", real(0.0..=1e15), or 0.0;
-        /// Of the last, ms.
+        /// The time of the last time stamp, ms.
         time_stamp_stop_time: f64 = "Time stamp stop time", real(0.0..=1e15), or 0.0;
-        /// Where they are written.
+        /// The file for time stamps.
         time_stamp_file_name: Option<String> = "Time stamp file name", some(word), or None;
     }
 }
@@ -143,7 +143,7 @@ impl ModuleCheck for Logorg {
 }
 
 choices! {
-    /// What a syncset is made of.
+    /// The kind of a syncset's devices.
     SyncsetType {
         /// Disks.
         Disk = "disk", "";
@@ -151,9 +151,9 @@ choices! {
 }
 
 module! {
-    /// Disks that turn in step.
+    /// Disks that rotate in step.
     Syncset = "disksim_syncset" {
-        /// What it is made of.
+        /// The kind of its devices.
         kind: SyncsetType = "type", choice, or SyncsetType::Disk;
         /// The disks, by name.
         devices: Vec<String> = "devices", names;

@@ -7,9 +7,9 @@ use super::seek_file::SeekFile;
 use iopilot_block::InputError;
 
 choices! {
-    /// What an access consists of. DiskSim 4.0 takes every one for the last.
+    /// The parts of an access. DiskSim 4.0 treats every value as the last one.
     AccessTimeType {
-        /// The same time always.
+        /// A constant time.
         Constant = "constant", "";
         /// The seek and half a revolution.
         AverageRotation = "averageRotation", "";
@@ -19,9 +19,9 @@ choices! {
 }
 
 choices! {
-    /// How the time of a seek follows from its distance.
+    /// The formula of the seek time.
     SeekType {
-        /// The same always.
+        /// A constant time.
         Constant = "constant", "";
         /// Two straight lines through three numbers.
         Linear = "linear", "";
@@ -29,7 +29,7 @@ choices! {
         Curve = "curve", "";
         /// A square root and a line (Ruemmler and Wilkes).
         Hpl = "hpl", "";
-        /// The same, with the first ten distances from a list.
+        /// The same, with a list for the first ten distances.
         HplPlus10 = "hplplus10", "";
         /// A file with a table.
         Extracted = "extracted", "";
@@ -37,33 +37,33 @@ choices! {
 }
 
 module! {
-    /// What turns and moves.
+    /// Rotation and arm.
     MechG1 = "dm_mech_g1" {
-        /// What an access consists of.
+        /// The parts of an access.
         access_time_type: AccessTimeType = "Access time type", choice;
-        /// Of an access, ms; access time type `constant`.
+        /// The time of an access, ms; access time type `constant`.
         constant_access_time: Option<f64> = "Constant access time", some(ms), or None;
-        /// How seek times follow.
+        /// The formula of the seek time.
         seek_type: SeekType = "Seek type", choice;
-        /// Of a random seek, ms; seek types `linear` and `curve`.
+        /// The time of a random seek, ms; seek types `linear` and `curve`.
         average_seek_time: Option<f64> = "Average seek time", some(ms), or None;
-        /// Of any seek, ms; seek type `constant`.
+        /// The time of any seek, ms; seek type `constant`.
         constant_seek_time: Option<f64> = "Constant seek time", some(ms), or None;
-        /// Over one cylinder, ms; seek types `linear` and `curve`.
+        /// The time over one cylinder, ms; seek types `linear` and `curve`.
         single_cylinder_seek_time: Option<f64> = "Single cylinder seek time", some(ms), or None;
-        /// From the first cylinder to the last, ms; seek types `linear` and `curve`.
+        /// The time from the first cylinder to the last, ms; seek types `linear` and `curve`.
         full_strobe_seek_time: Option<f64> = "Full strobe seek time", some(ms), or None;
         /// The table; seek type `extracted`.
         full_seek_curve: Option<SeekFile> = "Full seek curve", some(SeekFile::read), or None;
-        /// What a write adds to positioning that takes any time, ms.
+        /// Additional time of a write if positioning takes any time, ms.
         add_write_settling_delay: f64 = "Add. write settling delay", signed_ms;
-        /// Of a change of head, ms.
+        /// The time to change the head, ms.
         head_switch_time: f64 = "Head switch time", ms;
         /// Revolutions per minute.
         rotation_speed: f64 = "Rotation speed (in rpms)", real(1.0..=1e6);
         /// Unused.
         percent_error_in_rpms: f64 = "Percent error in rpms", real(0.0..=100.0);
-        /// Over 1 to 10 cylinders, ms; seek type `hplplus10`.
+        /// The times over 1 to 10 cylinders, ms; seek type `hplplus10`.
         first_ten_seek_times: Option<Vec<f64>> = "First ten seek times", some(numbers(10)), or None;
         /// V1 to V6: below V1 cylinders V2 + V3 sqrt(d), from there V4 + V5 d, over one cylinder V6 unless that is -1;
         /// seek types `hpl` and `hplplus10`.

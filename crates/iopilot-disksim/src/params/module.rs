@@ -1,7 +1,7 @@
 //! [`module!`]: a struct with the parameters of a module, and how each is read.
 
-/// Defines a struct and its [`Module`](super::Module): per field its name and type, DiskSim's name of the parameter, a
-/// rule that reads it, and for those that may be left out what it is then.
+/// Defines a struct and its [`Module`](super::Module). Each field has a name and type, DiskSim's name of the parameter,
+/// and a rule that reads it. An optional one also has a default.
 macro_rules! module {
     ($(#[$meta:meta])* $name:ident = $module:literal {
         $($(#[$doc:meta])* $field:ident: $type:ty = $key:literal, $rule:expr $(, or $default:expr)?;)*

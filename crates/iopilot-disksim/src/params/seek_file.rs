@@ -1,7 +1,7 @@
 //! [`SeekFile`]: a table of measured seek times.
 //!
-//! An optional first line `Seek distances measured: n`, then lines `distance, ms`, perhaps with the standard deviation
-//! and, in files for drives made later, with the time for writes behind that.
+//! An optional first line `Seek distances measured: n`, then lines `distance, ms`. A standard deviation may follow, and
+//! in files for later drives also the time for writes.
 
 use super::data_file::{DataFile, DataLine};
 use super::fields::Given;
@@ -10,11 +10,11 @@ use iopilot_block::InputError;
 /// A table of seek times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeekFile {
-    /// Whether there is a first line with the number of distances: shorter seeks are then interpolated from (0, 0).
+    /// Whether the first line gives the number of distances: shorter seeks are then interpolated from (0, 0).
     pub has_count: bool,
     /// Distances in cylinders, rising, and times in ms.
     pub reads: Vec<(u32, f64)>,
-    /// The same for writes, where the file has them.
+    /// The same for writes, if the file has them.
     pub writes: Option<Vec<(u32, f64)>>,
 }
 
@@ -37,7 +37,7 @@ impl SeekFile {
         for line in lines {
             let (distance, read, write) = row(&line)?;
             rows += 1;
-            // Of several times for a distance the first counts.
+            // Of several times for one distance, the first is used.
             match last {
                 Some(before) if distance < before => {
                     return Err(line.refuse("distance", &distance.to_string(), format!("more than {before}")));

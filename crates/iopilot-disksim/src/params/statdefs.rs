@@ -1,7 +1,7 @@
-//! [`StatDefs`]: the shapes of histograms, from the file that `Stat definition file` names.
+//! [`StatDefs`]: the bucket edges of histograms, from the file that `Stat definition file` names.
 //!
-//! For each statistic a title, `Distribution size: n`, `Scale/Equals: s/e`, and edges: n - 1 of them for n = 10, else
-//! `Start a step b grow c`.
+//! For each statistic the file has a title, `Distribution size: n`, `Scale/Equals: s/e`, and edges: n - 1 of them for n
+//! = 10, otherwise `Start a step b grow c`.
 
 use super::data_file::{DataFile, DataLine};
 use super::fields::{Given, word};
@@ -10,7 +10,7 @@ use iopilot_block::InputError;
 /// The largest number of buckets a statistic may have.
 const MAX_SIZE: usize = 1 << 20;
 
-/// The size up to which edges are listed.
+/// The size for which edges are listed.
 const SMALL: usize = 10;
 
 /// The histogram of a statistic.
@@ -20,18 +20,18 @@ pub struct StatDef {
     pub title: String,
     /// Values are multiplied by this and truncated.
     pub scale: i64,
-    /// How many of the first buckets hold one value only.
+    /// The number of leading buckets that hold a single value.
     pub equals: usize,
-    /// The upper edge of each bucket but the last, which takes the rest.
+    /// The upper edge of each bucket except the last, which has none.
     pub edges: Vec<i64>,
 }
 
-/// `Stat definition file`: the name of the file, and what it says.
+/// `Stat definition file`: the name of the file and its content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatDefinitionFile {
     /// Its name.
     pub name: String,
-    /// What it says; `None` where there is no such file. Nothing but output depends on it.
+    /// The content; `None` if there is no such file. Only output depends on it.
     pub definitions: Option<StatDefs>,
 }
 
@@ -61,7 +61,7 @@ impl StatDefs {
         let mut definitions: Vec<StatDef> = Vec::new();
         let mut lines = file.lines().filter(|line| !line.text.is_empty()).peekable();
         while let Some(title) = lines.next() {
-            // What listed edges go on to is theirs; DiskSim 4.0 takes no notice of it.
+            // A continuation line of listed edges; DiskSim 4.0 ignores it.
             if title.text.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !definitions.is_empty() {
                 continue;
             }

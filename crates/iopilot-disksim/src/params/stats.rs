@@ -1,10 +1,10 @@
-//! `disksim_stats`: which groups of statistics are printed. Nothing of it has an effect on a simulation.
+//! `disksim_stats`: the groups of statistics to print. They have no effect on a simulation.
 
 use super::fields::{ModuleCheck, block, flag};
 use super::module::module;
 
 module! {
-    /// What is printed about a driver.
+    /// Statistics to print for a driver.
     IodriverStats = "disksim_iodriver_stats" {
         /// Sizes of requests.
         size: bool = "Print driver size stats", flag;
@@ -26,7 +26,7 @@ module! {
         streak: bool = "Print driver streak stats", flag;
         /// Time stamps.
         stamp: bool = "Print driver stamp stats", flag;
-        /// Each device apart.
+        /// Each device separately.
         per_device: bool = "Print driver per-device stats", flag;
     }
 }
@@ -34,11 +34,11 @@ module! {
 impl ModuleCheck for IodriverStats {}
 
 module! {
-    /// What is printed about a bus.
+    /// Statistics to print for a bus.
     BusStats = "disksim_bus_stats" {
         /// Idle periods.
         idle: bool = "Print bus idle stats", flag;
-        /// Waiting for the bus.
+        /// Waits for the bus.
         arbwait: bool = "Print bus arbwait stats", flag;
     }
 }
@@ -46,7 +46,7 @@ module! {
 impl ModuleCheck for BusStats {}
 
 module! {
-    /// What is printed about a controller.
+    /// Statistics to print for a controller.
     CtlrStats = "disksim_ctlr_stats" {
         /// The cache.
         cache: bool = "Print controller cache stats", flag;
@@ -70,7 +70,7 @@ module! {
         streak: bool = "Print controller streak stats", flag;
         /// Time stamps.
         stamp: bool = "Print controller stamp stats", flag;
-        /// Each device apart.
+        /// Each device separately.
         per_device: bool = "Print controller per-device stats", flag;
     }
 }
@@ -78,7 +78,7 @@ module! {
 impl ModuleCheck for CtlrStats {}
 
 module! {
-    /// What is printed about a device.
+    /// Statistics to print for a device.
     DeviceStats = "disksim_device_stats" {
         /// Lengths and times of the queue.
         queue: bool = "Print device queue stats", flag;
@@ -108,7 +108,7 @@ module! {
 impl ModuleCheck for DeviceStats {}
 
 module! {
-    /// What is printed about processes.
+    /// Statistics to print for processes.
     PfStats = "disksim_pf_stats" {
         /// Each process.
         per_process: bool = "Print per-process stats", flag;
@@ -124,17 +124,17 @@ module! {
 impl ModuleCheck for PfStats {}
 
 module! {
-    /// What is printed.
+    /// The statistics to print.
     Stats = "disksim_stats" {
-        /// About drivers.
+        /// Those of drivers.
         iodriver: IodriverStats = "iodriver stats", block;
-        /// About buses.
+        /// Those of buses.
         bus: BusStats = "bus stats", block;
-        /// About controllers.
+        /// Those of controllers.
         ctlr: CtlrStats = "ctlr stats", block;
-        /// About devices.
+        /// Those of devices.
         device: DeviceStats = "device stats", block;
-        /// About processes.
+        /// Those of processes.
         process_flow: PfStats = "process flow stats", block;
     }
 }

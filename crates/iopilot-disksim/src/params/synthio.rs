@@ -1,4 +1,4 @@
-//! `disksim_synthio`: synthetic load, and the generators it is made of.
+//! `disksim_synthio`: synthetic load and its generators.
 
 use super::fields::{BlockFields, Given, ModuleCheck, block, flag, fraction, list, ms, names, positive, real};
 use super::module::module;
@@ -7,11 +7,11 @@ use iopilot_block::InputError;
 /// A random variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RandomDistribution {
-    /// Any value between two.
+    /// A uniform distribution.
     Uniform {
-        /// The lower one.
+        /// The lower bound.
         min: f64,
-        /// The upper one.
+        /// The upper bound.
         max: f64,
     },
     /// A normal distribution.
@@ -21,27 +21,27 @@ pub enum RandomDistribution {
         /// Standard deviation; the manual of DiskSim 4.0 calls it variance.
         deviation: f64,
     },
-    /// `base` and an exponential variable.
+    /// An exponential variable plus `base`.
     Exponential {
-        /// What is added.
+        /// The constant.
         base: f64,
-        /// The mean of the rest.
+        /// The mean of the exponential part.
         mean: f64,
     },
-    /// `base` and a Poisson variable.
+    /// A Poisson variable plus `base`.
     Poisson {
-        /// What is added.
+        /// The constant.
         base: f64,
-        /// The mean of the rest.
+        /// The mean of the Poisson part.
         mean: f64,
     },
     /// One of two values.
     TwoValue {
-        /// The usual one.
+        /// The usual value.
         default: f64,
-        /// The other one.
+        /// The other value.
         second: f64,
-        /// How likely the other one is.
+        /// The probability of the other value.
         probability: f64,
     },
 }
@@ -71,7 +71,7 @@ fn distribution(given: &Given<'_>) -> Result<RandomDistribution, InputError> {
     Ok(distribution)
 }
 
-/// A distribution of times, which has values that are not negative.
+/// A distribution of times, which must be able to give a non-negative value.
 fn times(given: &Given<'_>) -> Result<RandomDistribution, InputError> {
     let times = distribution(given)?;
     let never = match times {
@@ -90,7 +90,7 @@ fn times(given: &Given<'_>) -> Result<RandomDistribution, InputError> {
 module! {
     /// Synthetic load.
     Synthio = "disksim_synthio" {
-        /// The run ends when so many requests have been asked for.
+        /// The run ends when this many requests have been generated.
         number_of_requests: u64 = "Number of I/O requests to generate", positive;
         /// The run ends at this time, s.
         maximum_time: f64 = "Maximum time of trace generated", maximum_time;
@@ -121,31 +121,31 @@ impl ModuleCheck for Synthio {
 module! {
     /// A process that issues requests (Ganger A.2).
     Synthgen = "disksim_synthgen" {
-        /// The first so many blocks of each device are used.
+        /// The part of each device that is used, in blocks from the first one.
         storage_capacity_per_device: u64 = "Storage capacity per device", positive;
-        /// Devices or organisations: their positions count, not what they are.
+        /// Devices or organisations. Only their positions count, not their kind.
         devices: Vec<String> = "devices", names;
         /// Blocks of a unit of address and length.
         blocking_factor: u64 = "Blocking factor", positive;
-        /// Of a request that follows the one before it.
+        /// Probability that a request continues the previous one.
         probability_of_sequential_access: f64 = "Probability of sequential access", fraction;
-        /// Of a request near the one before it.
+        /// Probability that a request is near the previous one.
         probability_of_local_access: f64 = "Probability of local access", fraction;
-        /// Of a read.
+        /// Probability of a read.
         probability_of_read_access: f64 = "Probability of read access", fraction;
-        /// Of a request the process waits for at once.
+        /// Probability that the process waits for the request at once.
         probability_of_time_critical_request: f64 = "Probability of time-critical request", fraction;
-        /// Of a request the process waits for after a while.
+        /// Probability that the process waits for the request after some computation.
         probability_of_time_limited_request: f64 = "Probability of time-limited request", fraction;
-        /// That while, ms.
+        /// That computation, ms.
         time_limited_think_times: RandomDistribution = "Time-limited think times", times;
-        /// Before a request that is neither sequential nor local, ms.
+        /// The time before a request that is neither sequential nor local, ms.
         general_inter_arrival_times: RandomDistribution = "General inter-arrival times", times;
-        /// Before a sequential request, ms.
+        /// The time before a sequential request, ms.
         sequential_inter_arrival_times: RandomDistribution = "Sequential inter-arrival times", times;
-        /// Before a local request, ms.
+        /// The time before a local request, ms.
         local_inter_arrival_times: RandomDistribution = "Local inter-arrival times", times;
-        /// From the start of a request to that of a local one, blocks.
+        /// The distance of a local request from the start of the previous request, blocks.
         local_distances: RandomDistribution = "Local distances", distribution;
         /// Lengths, blocks.
         sizes: RandomDistribution = "Sizes", distribution;

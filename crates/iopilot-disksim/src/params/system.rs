@@ -10,23 +10,23 @@ use crate::parse::{Block, FileLine, ParameterFiles, Spec, TopologyNode, Value, e
 use iopilot_block::InputError;
 use std::sync::Arc;
 
-/// Parameters under a name.
+/// Named parameters.
 #[derive(Clone, Debug)]
 pub struct Named<T> {
     /// The name.
     pub name: String,
-    /// Where it stands.
+    /// Its place in the files.
     pub place: FileLine,
-    /// What the parameters were read from.
+    /// The block of the parameters.
     pub block: Arc<Block>,
     /// The parameters.
     pub params: T,
 }
 
-/// A component: what can be attached in a topology.
+/// A component, which can be attached in a topology.
 pub type Component = Named<ComponentKind>;
 
-/// What a component is. Components of one block share their parameters.
+/// The kind of a component. Components of one block share their parameters.
 #[derive(Clone, Debug)]
 pub enum ComponentKind {
     /// A device driver.
@@ -44,38 +44,38 @@ pub enum ComponentKind {
 /// A system and its load.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// The whole run; `None` where the file does not say.
+    /// Parameters of the whole run; `None` if the file has none.
     pub global: Option<Global>,
-    /// What is printed.
+    /// The statistics to print.
     pub stats: Option<Stats>,
     /// The processors of synthetic load.
     pub pf: Option<Pf>,
     /// Synthetic load.
     pub synthio: Option<Synthio>,
-    /// What becomes of the addresses of a trace.
+    /// The mapping of a trace.
     pub iosim: Option<Iosim>,
     /// The components, in the order of instantiation.
     pub components: Vec<Component>,
-    /// Logical organisations, in the order of their blocks, which numbers them.
+    /// Logical organisations, numbered in the order of their blocks.
     pub logorgs: Vec<Named<Logorg>>,
-    /// Disks that turn in step.
+    /// Disks that rotate in step.
     pub syncsets: Vec<Named<Syncset>>,
-    /// What is attached to what.
+    /// The topology.
     pub topology: Option<TopologyNode>,
     /// Other names of organisations: the instances of their blocks, each with its number.
     logorg_instances: Vec<(String, usize)>,
     /// The files, for messages.
     pub files: ParameterFiles,
-    /// What is suspicious and harmless.
+    /// Harmless oddities.
     pub warnings: Vec<InputError>,
 }
 
 impl System {
-    /// Reads everything that a spec instantiates, and checks that names refer to something.
+    /// Reads everything that a spec instantiates, and checks all references between names.
     ///
     /// # Errors
-    /// Names file, line and parameter; also for what is never used, where a block has a parameter that its module has
-    /// not.
+    /// Names file, line and parameter. Blocks that are never used are also refused if they have parameters unknown to
+    /// their module.
     pub fn read(spec: &Spec) -> Result<Self, InputError> {
         for block in &spec.blocks {
             known_names(&spec.files, block)?;
@@ -112,7 +112,7 @@ impl System {
         system.check_topology(spec)?;
         if let Some(file) = system.global.as_ref().map(|g| &g.stat_definition_file) {
             if file.definitions.is_none() {
-                let expected = "a file with the shapes of histograms; it is not found, and they keep their own";
+                let expected = "a file with the shapes of histograms; it was not found, and the defaults are used";
                 system.warnings.push(InputError::new("Stat definition file", &file.name, expected));
             }
         }
@@ -130,7 +130,7 @@ impl System {
         self.devices().position(|d| d.name == name)
     }
 
-    /// The number of the organisation called `name`, by its block or an instance of it.
+    /// The number of the organisation called `name`, which is that of its block or of an instance.
     pub fn logorg(&self, name: &str) -> Option<usize> {
         let instance = self.logorg_instances.iter().find(|(known, _)| known == name).map(|&(_, number)| number);
         self.logorgs.iter().position(|l| l.name == name).or(instance)
@@ -190,7 +190,7 @@ impl System {
     }
 }
 
-/// The block of this name that is a component by itself.
+/// The block called `name`, for modules that need no instance.
 fn automatic<M: Module>(spec: &Spec, name: &str) -> Result<Option<M>, InputError> {
     spec.block(name).map(|block| M::read(&spec.files, block)).transpose()
 }
@@ -298,7 +298,7 @@ fn nested_names(files: &ParameterFiles, value: &Value) -> Result<(), InputError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MODULES;
+    use crate::parse::MODULES;
 
     #[test]
     fn every_module_has_parameters() {

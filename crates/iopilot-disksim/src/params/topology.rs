@@ -1,4 +1,4 @@
-//! Whether a topology can be built.
+//! Checks whether a topology can be built.
 
 use super::fields::Module;
 use super::{Bus, Ctlr, Disk, Iodriver, Simpledisk};
@@ -8,10 +8,11 @@ use std::collections::HashSet;
 
 const FIELD: &str = "topology";
 
-/// Units that a bus takes, the one above it included.
+/// The most units on a bus, including the one above it.
 const MAX_SLOTS: usize = 15;
 
-/// Refuses a topology that is no tree of one driver, its bus, controllers and devices. The names of what it attaches.
+/// Refuses a topology that is not a tree of one driver, its bus, controllers and devices. Returns the names of the
+/// attached components.
 pub(super) fn check<'a>(spec: &'a Spec, root: &'a TopologyNode) -> Result<HashSet<&'a str>, InputError> {
     let mut attached = HashSet::new();
     if root.module != Iodriver::MODULE {
@@ -29,7 +30,7 @@ fn refuse(spec: &Spec, node: &TopologyNode, got: &str, expected: impl Into<Strin
     spec.files.refuse(node.place, FIELD, got, expected)
 }
 
-/// Checks a node and what is below it; `controllers` are above it.
+/// Checks a node and its descendants; `controllers` are above it.
 fn node<'a>(
     spec: &'a Spec,
     node: &'a TopologyNode,

@@ -1,9 +1,9 @@
-//! [`Block`] and [`Value`]: what a parameter file holds.
+//! [`Block`] and [`Value`]: the content of a parameter file.
 
 use super::files::FileLine;
 use std::sync::Arc;
 
-/// What stands behind a parameter's `=`, or in a list.
+/// The value of a parameter or of a list item.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A whole number, decimal or hexadecimal.
@@ -12,7 +12,7 @@ pub enum Value {
     Float(f64),
     /// A word: a name, a policy, a file.
     Word(Arc<str>),
-    /// `[ ... ]`, ranges of names already written out.
+    /// `[ ... ]`, with ranges of names expanded.
     List(Vec<(FileLine, Value)>),
     /// `type { ... }` or `type name { ... }`.
     Block(Arc<Block>),
@@ -21,7 +21,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What kind of value it is, for messages.
+    /// A description of the value, for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Int(value) => value.to_string(),
@@ -37,9 +37,9 @@ impl Value {
 /// One parameter of a block.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// Its name, words joined by one space.
+    /// Its name; the words are joined by one space.
     pub name: Arc<str>,
-    /// Where the name stands.
+    /// The place of the name.
     pub place: FileLine,
     /// Its value.
     pub value: Arc<Value>,
@@ -48,13 +48,13 @@ pub struct Param {
 /// `type name { parameter = value, ... }`
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The module it describes; for a block whose type is an earlier block, that one's module.
+    /// The module it describes. If the type is an earlier block, that block's module.
     pub module: &'static str,
-    /// Its name; `None` where it has none.
+    /// Its name, if it has one.
     pub name: Option<Arc<str>>,
-    /// Where its type stands.
+    /// The place of its type.
     pub place: FileLine,
-    /// Its parameters as written, behind those it inherits and does not repeat.
+    /// Its parameters: first the inherited ones, replaced if it repeats them, then its own in written order.
     pub params: Vec<Param>,
 }
 
@@ -64,7 +64,7 @@ impl Block {
         self.params.iter().find(|p| &*p.name == name)
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) fn title(&self) -> String {
         match &self.name {
             Some(name) => format!("{} {name}", self.module),
@@ -73,15 +73,15 @@ impl Block {
     }
 }
 
-/// A node of the topology: a component and what is attached below it, in the order of slots.
+/// A node of the topology: a component and its children, in the order of slots.
 #[derive(Clone, Debug)]
 pub struct TopologyNode {
-    /// The module it says the component is of.
+    /// The module of the component, by the topology.
     pub module: &'static str,
-    /// The instance.
+    /// The name of the component.
     pub name: Arc<str>,
-    /// Where its type stands.
+    /// The place of its type.
     pub place: FileLine,
-    /// What is attached to it.
+    /// The attached components.
     pub children: Vec<TopologyNode>,
 }

@@ -1,9 +1,9 @@
-//! [`ParameterFiles`]: which file a value came from, and where the files it names are looked for.
+//! [`ParameterFiles`]: the file of each value, and the search for the files that values name.
 
 use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
 
-/// Where something stands: a file of [`ParameterFiles`] and a line, counted from 1.
+/// A place: a file of [`ParameterFiles`] and a line, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileLine {
     pub(super) file: u32,
@@ -17,13 +17,13 @@ impl FileLine {
     }
 }
 
-/// The files that were read, by the order in which they were first opened.
+/// The files that were read, in the order in which they were first opened.
 #[derive(Clone, Debug, Default)]
 pub struct ParameterFiles {
     names: Vec<String>,
-    /// Where data files named in each are looked for first; `None` where the text came from no file.
+    /// For each file, the first folder to search for data files; `None` if the text came from no file.
     folders: Vec<Option<PathBuf>>,
-    /// Where they are looked for next, in order.
+    /// The folders to search next, in order.
     search: Vec<PathBuf>,
 }
 
@@ -39,12 +39,12 @@ impl ParameterFiles {
         (self.names.len() - 1) as u32
     }
 
-    /// The file of `place`, as errors call it.
+    /// The name of the file of `place` in errors.
     pub fn name(&self, place: FileLine) -> &str {
         self.names.get(place.file as usize).map_or("", String::as_str)
     }
 
-    /// The error: at `place`, `field` is `got`, not `expected`.
+    /// An error at `place`: `field` is `got` instead of `expected`.
     pub fn refuse(
         &self,
         place: FileLine,
@@ -56,11 +56,12 @@ impl ParameterFiles {
         if place.line == 0 { error } else { error.at_line(place.line()) }
     }
 
-    /// The file called `name` by a text at `place`: in the folder of that text, then in the folders of `LP_PATH`, then
-    /// in the folders beside that text's own, if it is in one of them only. An absolute name is taken as it is.
+    /// Finds the file called `name` in a text at `place`. The search covers the folder of that text, then the folders
+    /// of `LP_PATH`. The last resort is the folders beside that of the text, if exactly one has such a file. An
+    /// absolute name is used as it is.
     ///
     /// # Errors
-    /// Where there is none, and where the text came from no file.
+    /// If there is none, or the text came from no file.
     pub fn find(&self, place: FileLine, field: &str, name: &str) -> Result<PathBuf, InputError> {
         let folder = self.folders.get(place.file as usize).and_then(Option::as_deref);
         let Some(folder) = folder else {
@@ -77,7 +78,7 @@ impl ParameterFiles {
     }
 }
 
-/// The file called `name` in one of the folders beside `folder`; `None` where several have one.
+/// The file called `name` in one of the folders beside `folder`; `None` if several have one.
 fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
     let above = folder.canonicalize().ok()?.parent()?.to_owned();
     let folders = std::fs::read_dir(above).ok()?.filter_map(Result::ok);

@@ -1,4 +1,4 @@
-//! The grammar: tokens to a [`Spec`].
+//! The grammar: from tokens to a [`Spec`].
 
 mod take;
 
@@ -13,20 +13,20 @@ use iopilot_block::InputError;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Names a list may have once its ranges are written out.
+/// The most names of a list, with its ranges expanded.
 const MAX_NAMES: u64 = 1 << 16;
 
-/// A word and where it stands.
+/// A word and its place.
 type Named = (Arc<str>, FileLine);
 
 /// The parser.
 pub(super) struct Grammar {
     input: TokenInput,
     spec: Spec,
-    /// Every named block, also those within others: what a type may refer to.
+    /// Every named block, including nested ones: the possible parents of a type.
     named: HashMap<Arc<str>, Arc<Block>>,
     instances: HashSet<Arc<str>>,
-    /// Names that occurred, so that the same one is kept once.
+    /// Names seen so far, so that each is stored once.
     words: HashSet<Arc<str>>,
 }
 
@@ -57,7 +57,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// Registers a named block under its name; the first one stays.
+    /// Registers a named block; a second block of the same name is ignored with a warning.
     fn define(&mut self, block: &Arc<Block>, top_level: bool) {
         let Some(name) = block.name.clone() else { return };
         if let Some(first) = self.named.get(&name) {
@@ -73,7 +73,7 @@ impl Grammar {
         }
     }
 
-    /// `{ ... }` of a block.
+    /// The `{ ... }` of a block.
     fn block(&mut self, (kind, place): Named, name: Option<Named>) -> Result<Arc<Block>, InputError> {
         let (module, mut params) = match (module(&kind), self.named.get(&kind)) {
             (Some(module), _) => (module, Vec::new()),
@@ -96,7 +96,7 @@ impl Grammar {
             loop {
                 for param in self.parameter()? {
                     if let Some(first) = own.insert(param.name.clone(), param.place) {
-                        let expected = format!("it once; it stands in line {} already", first.line());
+                        let expected = format!("it once; line {} has it already", first.line());
                         let field = param.name.to_string();
                         return Err(self.input.files.refuse(param.place, field, "it again", expected));
                     }
@@ -118,7 +118,7 @@ impl Grammar {
         Ok(Arc::new(Block { module, name: name.map(|n| n.0), place, params }))
     }
 
-    /// The error: a type that is none, or one of a package that is not simulated.
+    /// Reports an unknown type, or one of a package that is not simulated.
     fn unknown_type<'a>(
         &self,
         (kind, place): Named,
@@ -148,7 +148,7 @@ impl Grammar {
         Ok(names.into_iter().map(|(name, place)| Param { name, place, value: Arc::clone(&value) }).collect())
     }
 
-    /// Words up to a `=`.
+    /// The words up to a `=`.
     fn parameter_name(&mut self) -> Result<Named, InputError> {
         let (first, place) = self.any_word("", "a parameter")?;
         let mut name = first;
@@ -161,7 +161,7 @@ impl Grammar {
         Ok((self.keep(&name), place))
     }
 
-    /// A value, and where it begins.
+    /// A value and its place.
     fn value(&mut self, field: &str) -> Result<(FileLine, Value), InputError> {
         const WHAT: &str = "a number, a word, a list or a block";
         let Some(token) = self.input.peek()? else { return Err(self.input.unexpected(field, WHAT)) };
@@ -230,8 +230,7 @@ impl Grammar {
         Ok(token.is_some_and(|t| t.kind == TokenKind::Word && self.input.text(&t) == ".."))
     }
 
-    /// The names of `first .. last`, of which there may be so many that with the `before` there the list stays
-    /// within its bound.
+    /// The names of `first .. last`. With the `before` names already in the list, they must not exceed its bound.
     fn range(
         &mut self,
         field: &str,
@@ -257,7 +256,7 @@ impl Grammar {
         Ok((from..=to).map(|i| Arc::from(format!("{prefix}{i}"))).collect())
     }
 
-    /// `[ name, name .. name ]`; the names of parameters are several words.
+    /// `[ name, name .. name ]`; names of parameters may have several words.
     fn names(&mut self, field: &str) -> Result<Vec<Named>, InputError> {
         self.mark(b'[', field, "[ and names")?;
         let mut names = Vec::new();
@@ -325,7 +324,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// `[ type name [ ... ], ... ]` below a component.
+    /// The `[ type name [ ... ], ... ]` below a component.
     fn node_below(&mut self, (kind, place): Named, name: Named) -> Result<TopologyNode, InputError> {
         const FIELD: &str = "topology";
         let Some(module) = module(&kind) else {

@@ -1,17 +1,17 @@
-//! [`TokenInput`]: the tokens of a file and of the files it includes, as one stream.
+//! [`TokenInput`]: the tokens of a file and of its included files, as one stream.
 
 use super::files::{FileLine, ParameterFiles};
 use super::lexer::{Lexer, Token, TokenKind};
 use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
 
-/// How deep files may include each other (DiskSim 4.0).
+/// The maximum depth of inclusion (DiskSim 4.0).
 const MAX_DEPTH: usize = 32;
 
-/// How many inclusions a spec may have in all: files that include each other twice grow without end.
+/// The most inclusions in a spec: files that include another one twice grow exponentially.
 const MAX_INCLUSIONS: usize = 4096;
 
-/// How deep brackets may be nested; a topology needs about 20.
+/// The maximum nesting of brackets; a topology needs about 20.
 const MAX_NESTING: usize = 100;
 
 /// The largest file that is read, bytes.
@@ -21,9 +21,9 @@ const MAX_BYTES: u64 = 1 << 28;
 struct Frame {
     lexer: Lexer,
     text: usize,
-    /// Its real path; `None` where the text came from no file.
+    /// Its real path; `None` if the text came from no file.
     path: Option<PathBuf>,
-    /// Brackets that were open when it began.
+    /// Open brackets at the start of the file.
     brackets: usize,
 }
 
@@ -32,10 +32,10 @@ pub(super) struct TokenInput {
     pub(super) files: ParameterFiles,
     texts: Vec<String>,
     stack: Vec<Frame>,
-    /// Where the brackets opened that are not closed yet.
+    /// The places of the open brackets.
     brackets: Vec<(u8, FileLine)>,
     peeked: Option<Token>,
-    /// Where the last token stood.
+    /// The place of the last token.
     last: FileLine,
 }
 
@@ -89,7 +89,7 @@ impl TokenInput {
         &self.texts[token.place.file as usize][token.start..token.end]
     }
 
-    /// Looks at the next token; `None` at the end of all files.
+    /// Peeks at the next token; `None` at the end of all files.
     pub(super) fn peek(&mut self) -> Result<Option<Token>, InputError> {
         if self.peeked.is_none() {
             self.peeked = self.fetch()?;
@@ -97,7 +97,7 @@ impl TokenInput {
         Ok(self.peeked)
     }
 
-    /// Takes the next token; `None` at the end of all files.
+    /// Consumes the next token; `None` at the end of all files.
     pub(super) fn next(&mut self) -> Result<Option<Token>, InputError> {
         let token = match self.peeked.take() {
             Some(token) => Some(token),
@@ -109,7 +109,7 @@ impl TokenInput {
         Ok(token)
     }
 
-    /// The next token must be `expected`, and is not.
+    /// Reports that the next token is not `expected`.
     pub(super) fn unexpected(&mut self, field: &str, expected: &str) -> InputError {
         match self.peek() {
             Err(error) => error,
@@ -121,7 +121,7 @@ impl TokenInput {
         }
     }
 
-    /// The text ends at `place`, where `expected` is missing.
+    /// Reports that the text ends at `place` instead of with `expected`.
     fn truncated(&self, place: FileLine, field: &str, expected: &str) -> InputError {
         let expected = match self.brackets.last() {
             Some(&(mark, open)) => {
@@ -133,7 +133,7 @@ impl TokenInput {
         self.files.refuse(place, field, "the end of the file", expected)
     }
 
-    /// A token from the innermost file, following `source`.
+    /// Reads a token from the innermost file, following `source`.
     fn fetch(&mut self) -> Result<Option<Token>, InputError> {
         loop {
             let Some(frame) = self.stack.last_mut() else { return Ok(None) };
@@ -165,7 +165,7 @@ impl TokenInput {
         }
     }
 
-    /// The innermost file is at its end; what it opened it must have closed.
+    /// Leaves the innermost file at its end. The file must have closed its brackets.
     fn leave(&mut self) -> Result<(), InputError> {
         let Some(frame) = self.stack.last() else { return Ok(()) };
         let place = frame.lexer.place();
@@ -176,7 +176,7 @@ impl TokenInput {
         Ok(())
     }
 
-    /// `source` was read: the name of a file follows, and the next token is the first one of that file.
+    /// Follows a `source`: the name of a file comes next, and the next token is the first one of that file.
     fn include(&mut self) -> Result<(), InputError> {
         let Some(frame) = self.stack.last_mut() else { return Ok(()) };
         let here = frame.lexer.place();

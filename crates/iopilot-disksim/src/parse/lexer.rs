@@ -1,33 +1,33 @@
-//! Tokens of one text.
+//! The tokens of a text.
 
 use super::files::FileLine;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum TokenKind {
-    /// A run of characters that is no number.
+    /// A run of characters that is not a number.
     Word,
     /// A whole number.
     Int(i64),
     /// A number with a point.
     Float(f64),
-    /// `{ } [ ] , =`, and `; : ?`, which nothing uses.
+    /// `{ } [ ] , =`, and the unused `; : ?`.
     Mark(u8),
     /// A number too large for 64 bits.
     Huge,
 }
 
-/// A token: its kind and where its text stands.
+/// A token: its kind and place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
     pub(super) place: FileLine,
-    /// Bytes of its file.
+    /// Its range of bytes in the file.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// The rest of a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lexer {
     at: usize,
@@ -43,7 +43,7 @@ impl Lexer {
         self.place
     }
 
-    /// The next token of `text`, which is always the same one; `None` at its end.
+    /// The next token of `text`, which must be the same text at each call; `None` at the end.
     pub(super) fn next(&mut self, text: &str) -> Option<Token> {
         let bytes = text.as_bytes();
         loop {
@@ -82,7 +82,7 @@ fn is_word(byte: u8) -> bool {
     !is_space(byte) && !is_mark(byte) && byte != b'#'
 }
 
-/// A whole number, a number with digits on both sides of its point, or else a word.
+/// A whole number, a number with digits on both sides of its decimal point, or a word.
 fn number(word: &str) -> TokenKind {
     let digits = word.strip_prefix('-').unwrap_or(word);
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {
@@ -105,7 +105,7 @@ fn number(word: &str) -> TokenKind {
     }
 }
 
-/// `12.34`, perhaps with `e+5` or `e-5` behind it.
+/// Whether the digits are like `12.34`, optionally with an exponent like `e+5` or `e-5`.
 fn is_float(digits: &[u8]) -> bool {
     let run = |from: usize| digits[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let whole = run(0);

@@ -1,7 +1,7 @@
 //! The types of blocks.
 
 /// Every type a block can have, sorted.
-pub const MODULES: &[&str] = &[
+pub(crate) const MODULES: &[&str] = &[
     "disksim_bus",
     "disksim_bus_stats",
     "disksim_cachedev",
@@ -33,16 +33,16 @@ pub const MODULES: &[&str] = &[
     "dm_mech_g1",
 ];
 
-/// Packages of other authors that add a type of storage device to DiskSim, by how the names of their types begin; none
-/// of them is simulated here.
+/// Packages of other authors that add a type of storage device to DiskSim, by the prefix of their type names. None of
+/// them is simulated here.
 const PACKAGES: &[&str] = &["ssdmodel", "memsmodel"];
 
-/// The package that a type belongs to, where it is one that is known and not simulated.
+/// The package of a type, if it is one of [`PACKAGES`].
 pub(super) fn foreign_package(kind: &str) -> Option<&'static str> {
     PACKAGES.iter().copied().find(|package| kind.strip_prefix(package).is_some_and(|rest| rest.starts_with('_')))
 }
 
-/// The type as it stands in [`MODULES`].
+/// The type as listed in [`MODULES`].
 pub(super) fn module(name: &str) -> Option<&'static str> {
     MODULES.binary_search(&name).ok().map(|at| MODULES[at])
 }

@@ -2,7 +2,7 @@
 
 use iopilot_block::suggest;
 
-/// `what`, and the nearest of `known` where one is near.
+/// `what`, with the nearest name of `known` if one is near.
 pub(crate) fn expected_name<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     match suggest(word, known) {
         Some(near) => format!("{what}; did you mean `{near}`?"),
@@ -10,7 +10,7 @@ pub(crate) fn expected_name<'a>(what: &str, word: &str, known: impl IntoIterator
     }
 }
 
-/// `disk12` is `disk` and 12; a name that does not end in a number, or is nothing else, is none of a range.
+/// `disk12` is `disk` and 12. `None` for a name without a number at its end, or with nothing else.
 pub(super) fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
     name[prefix.len()..].parse().ok().filter(|_| !prefix.is_empty()).map(|number| (prefix, number))

@@ -1,4 +1,4 @@
-//! Overrides: what a command line changes, `component parameter value`.
+//! Overrides: changes by a command line, `component parameter value`.
 
 use super::block::{Block, Param, Value};
 use super::names::{expected_name, numbered};
@@ -6,17 +6,17 @@ use super::spec::Spec;
 use iopilot_block::InputError;
 use std::sync::Arc;
 
-/// What errors call the place an override comes from.
+/// The field name of errors in overrides.
 const FIELD: &str = "override";
 
 impl Spec {
-    /// Replaces a parameter of the components called `component`: a name, a range `disk1 .. disk16`, a prefix and any
+    /// Replaces a parameter of the components called `component`: a name, a range `disk1 .. disk16`, a prefix with any
     /// number `disk*`, or `*` for all that have the parameter. `parameter` is a name, or `Sub:name` for one nested
-    /// block (`Scheduler:Scheduling policy`). Only parameters that are given in the file can be replaced, and only by
-    /// a value of the same kind; a whole number is one of the numbers a real parameter takes.
+    /// block (`Scheduler:Scheduling policy`). Only parameters given in the file can be replaced, and only by a value of
+    /// the same kind. A real parameter also takes a whole number.
     ///
     /// # Errors
-    /// Where no component, or no parameter of one, is matched, and where the value is of another kind.
+    /// If no component matches, a matching one does not have the parameter, or the value is of another kind.
     pub fn override_parameter(&mut self, component: &str, parameter: &str, value: &str) -> Result<(), InputError> {
         let mut components = 0;
         let mut replaced = 0;
@@ -31,12 +31,12 @@ impl Spec {
                     self.instances[at].block = Arc::new(block);
                     replaced += 1;
                 }
-                // `*` means those that have it.
+                // `*` selects the components that have the parameter.
                 None if component == "*" => {}
                 None => return Err(no_parameter(&block, parameter)),
             }
         }
-        // Global, Stats, Proc and Synthio are components without being instantiated.
+        // Global, Stats, Proc and Synthio are components without an instance.
         for at in 0..self.blocks.len() {
             let block = &self.blocks[at];
             let is_component = AUTOMATIC.contains(&block.module) && block.name.as_deref() == Some(component);
@@ -63,7 +63,7 @@ impl Spec {
 /// Modules whose blocks are components under their own names.
 const AUTOMATIC: [&str; 4] = ["disksim_global", "disksim_stats", "disksim_pf", "disksim_synthio"];
 
-/// Whether the pattern of an override means the component called `name`.
+/// Whether the pattern of an override matches the component called `name`.
 fn matches(pattern: &str, name: &str) -> bool {
     if pattern == "*" || pattern == name {
         return true;
@@ -86,7 +86,7 @@ fn no_parameter(block: &Block, parameter: &str) -> InputError {
     InputError::new(FIELD, parameter, expected_name(&what, parameter, known))
 }
 
-/// The block with the parameter replaced; `None` where it has none of that name.
+/// The block with the parameter replaced; `None` if it does not have the parameter.
 fn replace(block: &Block, parameter: &str, text: &str) -> Result<Option<Block>, InputError> {
     let (name, inner) = match parameter.split_once(':') {
         Some((name, inner)) => (name, Some(inner)),
@@ -107,14 +107,14 @@ fn replace(block: &Block, parameter: &str, text: &str) -> Result<Option<Block>, 
     Ok(Some(block))
 }
 
-/// `text` as a value that can stand in for `old`.
+/// `text` as a value of the same kind as `old`.
 fn converted(old: &Value, param: &Param, text: &str) -> Result<Value, InputError> {
     let refuse = |expected: &str| InputError::new(&*param.name, text, expected);
     let number = || text.parse::<f64>().ok().filter(|v| v.is_finite());
     match old {
         Value::Word(_) if text.is_empty() || text.contains(char::is_whitespace) => Err(refuse("one word")),
         Value::Word(_) => Ok(Value::Word(Arc::from(text))),
-        // A real number can be written without a point: whether this one takes it the module decides.
+        // A real number may be written without a decimal point. The module decides whether it accepts this one.
         Value::Int(_) | Value::Float(_) => match (text.parse(), number()) {
             (Ok(whole), _) => Ok(Value::Int(whole)),
             (_, Some(value)) => Ok(Value::Float(value)),
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_instantiated_by_itself_is_a_component_too() {
+    fn modules_that_need_no_instance_are_components_too() {
         let spec = with("Global", "Init Seed", "7").unwrap();
         assert_eq!(spec.block("Global").unwrap().param("Init Seed").unwrap().value.describe(), "7");
     }
 
     #[test]
-    fn what_matches_nothing_is_an_error() {
+    fn an_override_without_a_match_is_an_error() {
         assert_eq!(
             with("bsu1", "type", "2").unwrap_err(),
             "override: got bsu1, expected a component, `disk1 .. disk16`, `disk*` or `*`; did you mean `bus1`?"

@@ -1,4 +1,4 @@
-//! [`Spec`]: everything a parameter file says.
+//! [`Spec`]: the content of a parameter file.
 
 use super::block::{Block, TopologyNode};
 use super::files::{FileLine, ParameterFiles};
@@ -8,18 +8,18 @@ use iopilot_block::InputError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A parameter file and all that it includes.
+/// A parameter file and its included files.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     /// The files, for messages and for finding the data files that parameters name.
     pub files: ParameterFiles,
-    /// The named blocks at the top level, in order; of two with one name the first.
+    /// The named blocks at the top level, in order; the first of several with one name.
     pub blocks: Vec<Arc<Block>>,
-    /// The components, in the order of instantiation: devices are numbered in this order.
+    /// The components, in the order of instantiation, which numbers the devices.
     pub instances: Vec<ComponentInstance>,
-    /// What is attached to what; `None` where the file has no topology.
+    /// The topology, if the file has one.
     pub topology: Option<TopologyNode>,
-    /// What is suspicious and harmless, each one line.
+    /// Harmless oddities, each in one line.
     pub warnings: Vec<InputError>,
 }
 
@@ -28,15 +28,15 @@ pub struct Spec {
 pub struct ComponentInstance {
     /// Its name.
     pub name: Arc<str>,
-    /// Where the name, or the range it is part of, stands.
+    /// The place of the name, or of the range it belongs to.
     pub place: FileLine,
     /// Its parameters, with the overrides that apply to it alone.
     pub block: Arc<Block>,
 }
 
 impl Spec {
-    /// Reads a file. Included files, and data files later, are looked for beside the file that names them and then in
-    /// the folders of the environment variable `LP_PATH`.
+    /// Reads a file. Included files, and later data files, are searched for in the folder of the file that names them,
+    /// and then in the folders of the environment variable `LP_PATH`.
     ///
     /// # Errors
     /// Names the file, the line, what was found and what was expected.
@@ -45,7 +45,7 @@ impl Spec {
         Self::load_with(path, search.unwrap_or_default())
     }
 
-    /// As [`Spec::load`], with the folders `search` for those of `LP_PATH`.
+    /// As [`Spec::load`], with the folders `search` instead of those of `LP_PATH`.
     ///
     /// # Errors
     /// As [`Spec::load`].
@@ -53,7 +53,7 @@ impl Spec {
         Grammar::new(TokenInput::from_file(path, ParameterFiles::new(search))?).read()
     }
 
-    /// Reads a text called `name`. It can name other files only where `folder` is given.
+    /// Reads a text called `name`. It can name other files only if `folder` is given.
     ///
     /// # Errors
     /// As [`Spec::load`].

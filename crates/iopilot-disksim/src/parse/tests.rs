@@ -93,7 +93,7 @@ fn the_topology_is_a_tree() {
 }
 
 #[test]
-fn a_name_stays_with_the_first_block_and_a_warning() {
+fn the_first_block_keeps_a_name_and_a_second_one_is_a_warning() {
     let spec = parse("disksim_bus B { type = 1 }\ndisksim_bus B { type = 2 }");
     assert_eq!(value(spec.block("B").unwrap(), "type"), "1");
     let warnings: Vec<_> = spec.warnings.iter().map(ToString::to_string).collect();
@@ -101,7 +101,7 @@ fn a_name_stays_with_the_first_block_and_a_warning() {
 }
 
 #[test]
-fn what_is_unknown_is_named_with_the_nearest_that_is_known() {
+fn an_unknown_name_is_reported_with_the_nearest_known_one() {
     assert_eq!(
         refused("\ndisksim_buss B { }"),
         "t.parv:2: type: got disksim_buss, expected a module or the name of an earlier block; did you mean `disksim_bus`?"
@@ -122,7 +122,7 @@ fn packages_that_are_not_simulated_are_named() {
 #[test]
 fn a_parameter_stands_once() {
     let e = refused("disksim_bus B {\n type = 1,\n Print stats = 0,\n type = 2 }");
-    assert_eq!(e, "t.parv:4: type: got it again, expected it once; it stands in line 2 already");
+    assert_eq!(e, "t.parv:4: type: got it again, expected it once; line 2 has it already");
     assert!(refused("disksim_bus B { } instantiate [ b, b ] as B").contains("it is there already"));
     assert!(refused("topology disksim_iodriver d [] topology disksim_iodriver d []").contains("a second one"));
 }
@@ -235,7 +235,7 @@ fn inclusion_that_cannot_be_is_refused() {
     assert!(missing.contains("missing.parv, expected a file that can be read"), "{missing}");
 }
 
-/// Fragments that make texts which go deep into the grammar.
+/// Fragments for texts that reach deep into the grammar.
 fn fragment() -> impl Strategy<Value = String> {
     const WORDS: [&str; 20] = [
         "disksim_bus",

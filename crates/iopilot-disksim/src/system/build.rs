@@ -22,21 +22,21 @@ use iopilot_trace::Destination;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// A simulation and the names of what is in it.
+/// A simulation and the names of its parts.
 pub(super) struct Assembled {
     pub(super) simulation: Simulation,
     pub(super) built: Built,
     pub(super) organisations: Vec<String>,
 }
 
-/// What the command line adds to a file.
+/// Options of the command line besides overrides.
 #[derive(Debug, Default)]
 pub struct SystemOptions {
     /// The seed, instead of the file's.
     pub seed: Option<u32>,
 }
 
-/// Puts the system together. With a trace the synthetic load is not used.
+/// Assembles the system. With a trace, the synthetic load is not used.
 pub(super) fn assemble(
     spec: &Spec,
     system: &System,
@@ -78,7 +78,7 @@ pub(super) fn assemble(
     Ok(Assembled { simulation: Simulation::new(parts), built, organisations: names })
 }
 
-/// Refuses a policy that needs positions where the device knows none.
+/// Refuses a policy that needs positions if the device does not know them.
 pub(super) fn check_positions(
     system: &System,
     place: FileLine,
@@ -90,11 +90,11 @@ pub(super) fn check_positions(
         return Ok(());
     }
     let got = format!("{} for {device}", queue.policy.name());
-    let expected = "a policy by block (1 to 4): of this device no positions are known";
+    let expected = "a policy by block (1 to 4): the positions of this device are not known";
     Err(system.files.refuse(place, "Scheduling policy", &got, expected))
 }
 
-/// The seed of the generator: of the two the last one written, or the time.
+/// The seed of the generator: the last-written of two, or the current time.
 fn seed(spec: &Spec, system: &System) -> u32 {
     let Some(global) = &system.global else { return 0 };
     let block = spec.block("Global");
@@ -110,7 +110,7 @@ fn seed(spec: &Spec, system: &System) -> u32 {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         return now.map_or(0, |t| t.as_secs() as u32);
     }
-    // As srand48(3) takes it: the low 32 bits.
+    // The low 32 bits, as in srand48(3).
     last.or(global.real_seed).or(global.init_seed).unwrap_or(0) as u32
 }
 
@@ -122,7 +122,7 @@ fn global(system: &System) -> Result<(SystemWarmUp, Option<ArrivalLog>), RunErro
         _ => SystemWarmUp::None,
     };
     let log = match global.output_file_for_trace.as_deref() {
-        // DiskSim takes a 0 for none.
+        // DiskSim treats 0 as none.
         None | Some("0") => None,
         Some(path) => {
             let fail = |e| InputError::new("Output file for trace", path, format!("a file that can be written: {e}"));
@@ -198,15 +198,7 @@ fn organisations(system: &System, built: &Built, capacities: &[u64]) -> Result<V
             AddressingMode::Parts => Addressing::Parts,
             AddressingMode::Array => Addressing::Array,
         };
-        let name = logorg.name.clone();
-        all.push(LogicalOrganisation::new(OrganisationConfig {
-            name,
-            addressing,
-            spread,
-            redundancy,
-            devices,
-            blocks,
-        }));
+        all.push(LogicalOrganisation::new(OrganisationConfig { addressing, spread, redundancy, devices, blocks }));
     }
     Ok(all)
 }
@@ -223,7 +215,7 @@ fn mappings(system: &System) -> Result<(IoMap, f64), InputError> {
     Ok((IoMap::new(mappings), iosim.trace_time_scale))
 }
 
-/// The number that stands for a device or an organisation: only the place counts, and devices are looked up first.
+/// The number of a device or an organisation. DiskSim uses only the position; devices are searched first.
 fn index(system: &System, name: &str) -> Option<u32> {
     system.device(name).or_else(|| system.logorg(name)).map(|i| i as u32)
 }

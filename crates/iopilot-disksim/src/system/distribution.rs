@@ -1,11 +1,11 @@
-//! Drawing from the distributions of the synthetic load.
+//! Draws from the distributions of the synthetic load.
 
 use crate::params::RandomDistribution;
 use crate::system::Rand48;
 
 impl RandomDistribution {
-    /// The next value. How many numbers it takes from `random`, and in which order, is DiskSim's.
-    pub fn draw(&self, random: &mut Rand48) -> f64 {
+    /// The next value. It draws as many numbers from `random` as DiskSim does, in the same order.
+    pub(crate) fn draw(&self, random: &mut Rand48) -> f64 {
         match *self {
             Self::Uniform { min, max } => (max - min) * random.uniform() + min,
             Self::Normal { mean, deviation } => mean + deviation * standard_normal(random),
@@ -22,7 +22,7 @@ impl RandomDistribution {
     }
 }
 
-/// By rejection from two exponentials, the sign by a further draw.
+/// Rejection from two exponentials; another draw gives the sign.
 fn standard_normal(random: &mut Rand48) -> f64 {
     let magnitude = loop {
         let bound = random.exponential();
@@ -34,7 +34,7 @@ fn standard_normal(random: &mut Rand48) -> f64 {
     if random.uniform() < 0.5 { -magnitude } else { magnitude }
 }
 
-/// Uniform numbers are multiplied until the product falls below e^-mean.
+/// Multiplies uniform numbers until the product falls below e^-mean.
 fn poisson(mean: f64, random: &mut Rand48) -> f64 {
     let stop = (-mean).exp();
     let mut product = 1.0;
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn means_and_deviations_are_those_of_the_text_books() {
+    fn means_and_deviations_are_those_of_the_textbooks() {
         for (d, mean, deviation) in [
             (RandomDistribution::Uniform { min: 2.0, max: 6.0 }, 4.0, (16.0f64 / 12.0).sqrt()),
             (RandomDistribution::Normal { mean: 30.0, deviation: 100.0 }, 30.0, 100.0),

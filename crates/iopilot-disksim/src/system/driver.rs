@@ -1,11 +1,11 @@
-//! [`Driver`]: the device driver's queues, and how much each device or controller may have at once.
+//! [`Driver`]: the device driver's queues, and the limits of outstanding accesses at devices and controllers.
 
 use crate::system::organisation::{DeviceAccess, DriverQueues};
 use iopilot_block::{Criticality, Lba, Nanos, Positions, RequestId, Sectors};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use iopilot_scsi::DeviceLimits;
 
-/// An access of a request to one device, from the driver's queue to its end.
+/// An access of a request to one device, from the driver's queue to its completion.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DriverJob {
     pub(super) access: DeviceAccess,
@@ -13,12 +13,12 @@ pub(super) struct DriverJob {
     pub(super) request: u32,
     pub(super) arrived: Nanos,
     pub(super) issued: Nanos,
-    /// What was sent under this name: the access, or several that became one.
+    /// The blocks sent under this number: the access, or several merged ones.
     pub(super) lba: u64,
     pub(super) sectors: u32,
-    /// How far it has been sent, where it must be sent in pieces.
+    /// Blocks sent so far, if it must be sent in pieces.
     pub(super) sent: u32,
-    /// What the trace says of its time in the queue and at the device.
+    /// The times in the queue and at the device, from the trace.
     pub(super) traced: Option<(Nanos, Nanos)>,
 }
 
@@ -27,7 +27,7 @@ struct DeviceQueue {
     queue: IoQueue,
     limits: DeviceLimits,
     outstanding: u32,
-    /// Behind the last access that left the queue.
+    /// The end of the last access that left the queue.
     position: u64,
 }
 
@@ -35,7 +35,7 @@ struct DeviceQueue {
 #[derive(Clone, Debug)]
 pub(super) struct Driver {
     devices: Vec<DeviceQueue>,
-    /// Outstanding at each controller that limits it.
+    /// Accesses outstanding at each controller that limits them.
     at_controller: Vec<u32>,
     /// Whether more than one access may be outstanding at a device.
     queueing: bool,
@@ -53,7 +53,7 @@ pub(super) struct Sending {
 }
 
 impl Driver {
-    /// One queue for each device.
+    /// Makes one queue for each device.
     pub(super) fn new(queue: &IoQueueConfig, limits: Vec<(DeviceLimits, u64)>, queueing: bool) -> Self {
         let controllers = limits.iter().filter_map(|(l, _)| l.controller).max().map_or(0, |c| c + 1);
         let device = |(limits, capacity)| DeviceQueue {
@@ -76,7 +76,7 @@ impl Driver {
         &self.jobs[job as usize]
     }
 
-    /// An access arrives in its device's queue.
+    /// Inserts an access into its device's queue.
     pub(super) fn insert(&mut self, access: DeviceAccess, request: u32, criticality: Criticality, now: Nanos) -> u32 {
         let DeviceAccess { lba, sectors, .. } = access;
         let job = DriverJob { access, request, arrived: now, issued: now, lba, sectors, sent: 0, traced: None };
@@ -97,7 +97,7 @@ impl Driver {
         number
     }
 
-    /// Somebody waits for the job now.
+    /// Raises the priority of a job that a process now waits for.
     pub(super) fn raise(&mut self, job: u32) {
         let device = self.jobs[job as usize].access.device;
         self.devices[device as usize].queue.raise(RequestId::from_index(job as usize));
@@ -116,7 +116,7 @@ impl Driver {
         }
     }
 
-    /// What to send to `device` next, if it may have anything.
+    /// The next access to send to `device`, if the limits allow one.
     pub(super) fn next(&mut self, device: usize, now: Nanos, positions: Option<&dyn Positions>) -> Option<Sending> {
         if !self.may_send(device) {
             return None;
@@ -139,7 +139,7 @@ impl Driver {
         Some(self.piece(job, device))
     }
 
-    /// Takes an access out of the queue whatever the policy says; the trace says when.
+    /// Removes an access from the queue at its traced time, whatever the policy.
     pub(super) fn take(&mut self, job: u32, now: Nanos) -> Option<Sending> {
         let device = self.jobs[job as usize].access.device as usize;
         let d = &mut self.devices[device];
@@ -154,7 +154,7 @@ impl Driver {
         Some(self.piece(job, device))
     }
 
-    /// What of the job may be sent at once.
+    /// The next piece of the job within the size limit.
     fn piece(&mut self, job: u32, device: usize) -> Sending {
         let most = self.devices[device].limits.max_request.unwrap_or(u32::MAX);
         let j = &mut self.jobs[job as usize];
@@ -163,14 +163,15 @@ impl Driver {
         sending
     }
 
-    /// The next piece of a job, of which one has ended; `None` where that was the last.
+    /// The next piece of a job after one has completed; `None` after the last piece.
     pub(super) fn next_piece(&mut self, job: u32) -> Option<Sending> {
         let j = &self.jobs[job as usize];
         let device = j.access.device as usize;
         (j.sent < j.sectors).then(|| self.piece(job, device))
     }
 
-    /// The job and what was sent with it have ended: all their numbers, to be given back with [`Driver::forget`].
+    /// Completes a job and the ones merged with it. Adds their numbers to `ended`; the caller returns them with
+    /// [`Driver::forget`].
     pub(super) fn completed(&mut self, job: u32, now: Nanos, ended: &mut Vec<u32>) {
         let device = self.jobs[job as usize].access.device as usize;
         let d = &mut self.devices[device];
@@ -188,7 +189,7 @@ impl Driver {
         self.free.push(job);
     }
 
-    /// The devices that share a limit with `device`, itself excepted.
+    /// The devices that may share a limit with `device`.
     pub(super) fn partners(&self, device: usize) -> std::ops::Range<usize> {
         let shared = self.queueing && self.devices[device].limits.controller.is_some();
         if shared { 0..self.devices.len() } else { 0..0 }

@@ -1,10 +1,10 @@
-//! [`RunError`]: why a system cannot be run to its end.
+//! [`RunError`]: why a run failed.
 
 use iopilot_block::InputError;
 use iopilot_trace::TraceError;
 use std::{fmt, io};
 
-/// Why a system cannot be run to its end.
+/// Why a run failed.
 #[derive(Debug)]
 pub enum RunError {
     /// Parameters or a request are wrong.

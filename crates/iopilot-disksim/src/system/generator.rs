@@ -6,57 +6,57 @@ use iopilot_block::{Criticality, Op};
 
 /// The parameters of one generator. Times in ms, addresses and sizes in blocks of 512 bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct GeneratorConfig {
+pub(crate) struct GeneratorConfig {
     /// Size of each device.
-    pub capacity: u64,
-    /// What the requests go to, by index; one is drawn for every request that is not sequential or local.
-    pub devices: Vec<u32>,
+    pub(crate) capacity: u64,
+    /// The targets of the requests, by index. One is drawn for every request that is neither sequential nor local.
+    pub(crate) devices: Vec<u32>,
     /// Addresses and sizes are multiples of this many blocks.
-    pub blocking_factor: u32,
-    /// Probability that a request continues the one before.
-    pub sequential: f64,
-    /// Probability that a request lies near the one before.
-    pub local: f64,
+    pub(crate) blocking_factor: u32,
+    /// Probability that a request continues the previous one.
+    pub(crate) sequential: f64,
+    /// Probability that a request lies near the previous one.
+    pub(crate) local: f64,
     /// Probability of a read.
-    pub read: f64,
+    pub(crate) read: f64,
     /// Probability that the process waits for the request at once.
-    pub time_critical: f64,
+    pub(crate) time_critical: f64,
     /// Probability that the process waits for it after some more computation.
-    pub time_limited: f64,
+    pub(crate) time_limited: f64,
     /// That computation.
-    pub time_limit: RandomDistribution,
+    pub(crate) time_limit: RandomDistribution,
     /// Time before a request that is neither sequential nor local.
-    pub general_interarrival: RandomDistribution,
+    pub(crate) general_interarrival: RandomDistribution,
     /// Time before a sequential request.
-    pub sequential_interarrival: RandomDistribution,
+    pub(crate) sequential_interarrival: RandomDistribution,
     /// Time before a local request.
-    pub local_interarrival: RandomDistribution,
-    /// Distance of a local request's start from that of the one before.
-    pub local_distance: RandomDistribution,
+    pub(crate) local_interarrival: RandomDistribution,
+    /// Distance from the start of the previous request to that of a local one.
+    pub(crate) local_distance: RandomDistribution,
     /// Sizes.
-    pub size: RandomDistribution,
+    pub(crate) size: RandomDistribution,
 }
 
 /// A request as a generator draws it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Computation before it is issued, ms.
-    pub think: f64,
+    pub(crate) think: f64,
     /// Device or organisation, by index.
-    pub device: u32,
+    pub(crate) device: u32,
     /// First block.
-    pub lba: u64,
+    pub(crate) lba: u64,
     /// Blocks.
-    pub sectors: u32,
+    pub(crate) sectors: u32,
     /// Read or write.
-    pub op: Op,
+    pub(crate) op: Op,
     /// Whether and when the process waits for it.
-    pub criticality: Criticality,
+    pub(crate) criticality: Criticality,
 }
 
-/// One generator with its last request. Numbers are drawn in DiskSim's order.
+/// A generator with its last request. It draws numbers in DiskSim's order.
 #[derive(Clone, Debug)]
-pub struct SyntheticGenerator {
+pub(crate) struct SyntheticGenerator {
     config: GeneratorConfig,
     /// Capacity in blocking units.
     units: i64,
@@ -66,29 +66,29 @@ pub struct SyntheticGenerator {
     op: Op,
 }
 
-/// Draws before a generator is taken for one that can never satisfy its own limits.
+/// The most draws before a generator counts as unsatisfiable.
 const PATIENCE: u32 = 1_000_000;
 
 impl SyntheticGenerator {
-    /// A generator that has not drawn yet. `config.devices` is not empty and `config.blocking_factor` not zero.
-    pub fn new(config: GeneratorConfig) -> Self {
+    /// A generator before its first draw. `config.devices` must not be empty, nor `config.blocking_factor` zero.
+    pub(crate) fn new(config: GeneratorConfig) -> Self {
         let units = (config.capacity / u64::from(config.blocking_factor)) as i64;
         Self { config, units, device: 0, start: 0, size: 0, op: Op::Read }
     }
 
     /// Its parameters.
-    pub fn config(&self) -> &GeneratorConfig {
+    pub(crate) fn config(&self) -> &GeneratorConfig {
         &self.config
     }
 
-    /// The first request; `None` where no request fits the device.
-    pub fn first(&mut self, random: &mut Rand48) -> Option<Drawn> {
+    /// The first request; `None` if no request fits the device.
+    pub(crate) fn first(&mut self, random: &mut Rand48) -> Option<Drawn> {
         let think = self.general(random)?;
         Some(self.drawn(think, random))
     }
 
-    /// The request after the last; `None` where no request fits the device.
-    pub fn next(&mut self, random: &mut Rand48) -> Option<Drawn> {
+    /// The next request; `None` if no request fits the device.
+    pub(crate) fn next(&mut self, random: &mut Rand48) -> Option<Drawn> {
         let (sequential, local) = (self.config.sequential, self.config.local);
         let kind = random.uniform();
         let think = if kind < sequential && self.start + 2 * self.size < self.units {
@@ -131,10 +131,10 @@ impl SyntheticGenerator {
         None
     }
 
-    /// In blocking units, rounded up; the division truncates, so that small negative sizes come out as zero.
+    /// In blocking units, rounded up. The division truncates, so small negative sizes become zero.
     fn draw_size(&self, random: &mut Rand48) -> i64 {
         let unit = i64::from(self.config.blocking_factor);
-        // Beyond the capacity no size is legal: the bound keeps the sums in range.
+        // No size beyond the capacity is valid; the bound keeps the sums in range.
         let size = (self.config.size.draw(random) as i64).clamp(-self.units - unit, (self.units + 1) * unit);
         (size + unit - 1) / unit
     }
@@ -164,7 +164,7 @@ impl SyntheticGenerator {
     }
 }
 
-/// A time of at least zero.
+/// A non-negative time.
 pub(crate) fn time(distribution: &RandomDistribution, random: &mut Rand48) -> Option<f64> {
     (0..PATIENCE).map(|_| distribution.draw(random)).find(|&t| t >= 0.0)
 }

@@ -1,29 +1,29 @@
-//! [`IoMap`]: which simulated device a traced one is (DiskSim's `iosim`).
+//! [`IoMap`]: maps traced devices to simulated ones (DiskSim's `iosim`).
 
 use std::collections::HashMap;
 
-/// What becomes of one traced device's addresses.
+/// The mapping of one traced device's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoMapping {
+pub(crate) struct IoMapping {
     /// The simulated device or organisation.
-    pub device: u32,
-    /// Bytes of the trace's unit of address: a multiple or a divisor of 512.
-    pub unit: u64,
+    pub(crate) device: u32,
+    /// The trace's unit of addresses, bytes: a multiple or a divisor of 512.
+    pub(crate) unit: u64,
     /// Multiplies lengths.
-    pub size_scale: u64,
+    pub(crate) size_scale: u64,
     /// Added to addresses, blocks.
-    pub offset: u64,
+    pub(crate) offset: u64,
 }
 
 /// Mappings by traced device.
 #[derive(Clone, Debug, Default)]
-pub struct IoMap {
+pub(crate) struct IoMap {
     mappings: HashMap<u64, IoMapping>,
 }
 
 impl IoMap {
-    /// Of two mappings for one device the first counts, as in DiskSim.
-    pub fn new(mappings: impl IntoIterator<Item = (u64, IoMapping)>) -> Self {
+    /// Of two mappings for one device, the first is used, as in DiskSim.
+    pub(crate) fn new(mappings: impl IntoIterator<Item = (u64, IoMapping)>) -> Self {
         let mut map = Self::default();
         for (device, mapping) in mappings {
             map.mappings.entry(device).or_insert(mapping);
@@ -31,11 +31,11 @@ impl IoMap {
         map
     }
 
-    /// Where a traced request goes: device, block and count. A device without a mapping keeps its number.
+    /// Maps a traced request to device, block and count. A device without a mapping keeps its number.
     ///
     /// # Errors
-    /// Where the address is not a whole number of blocks, or the numbers are too large: what was expected.
-    pub fn map(&self, device: u64, lba: u64, sectors: u64) -> Result<(u32, u64, u32), String> {
+    /// If the address is not a whole number of blocks, or a number is too large: returns what was expected.
+    pub(crate) fn map(&self, device: u64, lba: u64, sectors: u64) -> Result<(u32, u64, u32), String> {
         let Some(mapping) = self.mappings.get(&device) else {
             let device = u32::try_from(device).map_err(|_| "a device number below 2^32".to_owned())?;
             return Ok((device, lba, narrow(sectors)?));

@@ -1,12 +1,12 @@
-//! [`WaitDeltas`]: the time-limited requests that a process has not waited for yet.
+//! [`WaitDeltas`]: the time-limited requests for which a process has not waited yet.
 
 use std::collections::VecDeque;
 
-/// Waits that are still to come, each with the computation left before it, as differences.
+/// Future waits, each with the computation left before it, as differences.
 ///
-/// DiskSim compares the head of this list with the computation before the *next* request and puts the wait before it
-/// where it is shorter; computation that passes without a wait does not shorten the rest. Its reference results need
-/// that, so it is kept.
+/// DiskSim compares the head of this list with the computation before the *next* request, and puts the wait before the
+/// request if it is shorter. Computation that passes without a wait does not shorten the rest. This behaviour is kept
+/// because DiskSim's reference results depend on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitDeltas {
     /// (operation, computation after the entry before).
@@ -14,7 +14,7 @@ pub(crate) struct WaitDeltas {
 }
 
 impl WaitDeltas {
-    /// `operation` is waited for after `time` of computation. Equal times keep their order.
+    /// Adds a wait for `operation` after `time` of computation. Equal times keep their order.
     pub(crate) fn insert(&mut self, operation: u64, mut time: f64) {
         let mut at = 0;
         while let Some(&(_, step)) = self.waits.get(at) {
@@ -30,7 +30,7 @@ impl WaitDeltas {
         self.waits.insert(at, (operation, time));
     }
 
-    /// The first wait, where it comes before `time` of computation has passed.
+    /// The first wait, if it comes before `time` of computation has passed.
     pub(crate) fn take_before(&mut self, time: f64) -> Option<(u64, f64)> {
         match self.waits.front() {
             Some(&(_, step)) if step < time => self.waits.pop_front(),

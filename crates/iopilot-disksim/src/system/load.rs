@@ -1,4 +1,4 @@
-//! [`SystemLoad`]: where the requests of a run come from.
+//! [`SystemLoad`]: the source of a run's requests.
 
 use super::iomap::IoMap;
 use super::processors::Processors;
@@ -6,7 +6,7 @@ use super::trace::{TraceInput, Traced};
 use super::{IssuedOperation, RunError};
 use iopilot_block::{Criticality, InputError, Nanos, Op};
 
-/// Where requests come from.
+/// The source of requests.
 pub(super) enum SystemLoad {
     Synthetic(Box<Processors>),
     Trace(Box<TraceLoad>),
@@ -20,9 +20,9 @@ pub(super) struct Incoming {
     pub(super) sectors: u32,
     pub(super) op: Op,
     pub(super) criticality: Criticality,
-    /// The name under which a process waits for it.
+    /// The number by which a process waits for it.
     pub(super) operation: Option<u64>,
-    /// Traced times in the queue and at the device.
+    /// Times in the queue and at the device, from the trace.
     pub(super) times: Option<(Nanos, Nanos)>,
 }
 
@@ -41,14 +41,14 @@ impl From<IssuedOperation> for Incoming {
     }
 }
 
-/// A trace with what becomes of its addresses and times.
+/// A trace with the mapping of its addresses and times.
 pub(super) struct TraceLoad {
     input: TraceInput,
     map: IoMap,
     time_scale: f64,
-    /// The request that comes next.
+    /// The next request.
     next: Option<(Nanos, Incoming)>,
-    /// In a validation trace: what passes after the request under way.
+    /// In a validation trace: the think time after the request in flight.
     think: Nanos,
 }
 
@@ -65,7 +65,7 @@ impl TraceLoad {
         self.next.take().map(|(_, incoming)| incoming)
     }
 
-    /// Whether each request is issued only after the one before has ended.
+    /// Whether each request is issued only after the previous one has completed.
     pub(super) fn is_closed(&self) -> bool {
         self.input.is_closed()
     }
@@ -74,7 +74,7 @@ impl TraceLoad {
         self.input.locate(error)
     }
 
-    /// Reads the next request; false at the end. In a validation trace it is issued some time after `now`.
+    /// Reads the next request; false at the end. In a validation trace it is issued a think time after `now`.
     pub(super) fn fetch(&mut self, now: Nanos) -> Result<bool, RunError> {
         loop {
             let Some(traced) = self.input.next()? else { return Ok(false) };

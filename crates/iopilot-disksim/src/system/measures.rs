@@ -1,4 +1,4 @@
-//! [`Measures`]: what is counted during a run.
+//! [`Measures`]: the statistics of a run.
 
 use iopilot_block::{Histogram, Nanos, Op};
 
@@ -22,7 +22,7 @@ pub(super) struct OrganisationMeasures {
     pub(super) outstanding: u64,
 }
 
-/// What is counted during a run. Set back at the end of the warm-up.
+/// The statistics of a run. They are reset at the end of the warm-up.
 #[derive(Clone, Debug)]
 pub(super) struct Measures {
     pub(super) since: Nanos,
@@ -45,7 +45,7 @@ impl Measures {
         }
     }
 
-    /// Forgets all but what is outstanding.
+    /// Resets everything except the outstanding requests.
     pub(super) fn reset(&mut self, now: Nanos) {
         let outstanding: Vec<u64> = self.organisations.iter().map(|o| o.outstanding).collect();
         *self = Self::new(self.devices.len(), self.organisations.len());

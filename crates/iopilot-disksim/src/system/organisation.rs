@@ -1,115 +1,114 @@
-//! [`LogicalOrganisation`]: a logical organisation of devices (DiskSim's `logorg`), which turns a request into accesses to
+//! [`LogicalOrganisation`]: a logical organisation of devices (DiskSim's `logorg`), which maps a request to accesses to
 //! devices.
 //!
-//! These are DiskSim's own rules, down to what a parity update reads; `iopilot_device`'s arrays are the general ones.
+//! It follows DiskSim's own rules, including the reads of a parity update. The arrays of `iopilot_device` are the
+//! general ones.
 
 mod copies;
 mod parity;
 mod plan;
 mod striped;
 
-pub use parity::ParityRotation;
-pub use plan::{AccessPlan, DeviceAccess};
+pub(crate) use parity::ParityRotation;
+pub(crate) use plan::{AccessPlan, DeviceAccess};
 
 use crate::system::Rand48;
 use iopilot_block::Op;
 
 /// Whether requests name a device of the organisation or the organisation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Addressing {
-    /// `Parts`: one of its devices.
+pub(crate) enum Addressing {
+    /// `Parts`: a device of the organisation.
     Parts,
-    /// `Array`: the organisation, by its place in the order of definition.
+    /// `Array`: the organisation, by its position in the order of definition.
     Array,
 }
 
-/// How blocks are laid over the devices.
+/// How blocks are distributed over the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockSpread {
-    /// As they are addressed.
+pub(crate) enum BlockSpread {
+    /// At the requested address.
     AsIs,
-    /// In units of so many blocks, one device after the other.
+    /// In units of this many blocks, one device after the other.
     Striped(u64),
-    /// Any device, drawn for each request: blocks mean nothing (devices of constant time only).
+    /// On a device drawn for each request. The address is ignored (devices of constant time only).
     Random,
-    /// The devices in turn, one for each request: blocks mean nothing (devices of constant time only).
+    /// On each device in turn, one for each request. The address is ignored (devices of constant time only).
     Ideal,
 }
 
 /// Which copy a read goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogicalCopyChoice {
-    /// The first.
+pub(crate) enum LogicalCopyChoice {
+    /// The first copy.
     Primary,
-    /// Any.
+    /// A random copy.
     Random,
-    /// Each in turn.
+    /// Each copy in turn.
     RoundRobin,
-    /// The one whose queue was last at the nearest block; ties by chance.
+    /// The copy whose queue was last at the nearest block; ties are broken at random.
     Nearest,
-    /// The one with the shortest queue; ties by chance.
+    /// The copy with the shortest queue; ties are broken at random.
     ShortestQueue,
-    /// The one with the shortest queue; ties by the nearest block.
+    /// The copy with the shortest queue; ties are broken by the nearest block.
     ShortestQueueThenNearest,
 }
 
-/// What is stored beside the data.
+/// The redundancy stored besides the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LogicalRedundancy {
+pub(crate) enum LogicalRedundancy {
     /// Nothing.
     None,
     /// Copies: copy j of data device d is device d + j n, with n data devices.
     Shadowed {
-        /// How many; divides the number of devices.
+        /// The number of copies; it divides the number of devices.
         copies: usize,
-        /// Which one is read.
+        /// Which copy is read.
         choice: LogicalCopyChoice,
     },
     /// Parity of each row of units.
     Parity {
-        /// Where it lies.
+        /// The position of the parity.
         rotation: ParityRotation,
-        /// Rows over which it stays on the same device.
+        /// Rows for which it stays on the same device.
         rows: u64,
-        /// A write of fewer units than this share of all devices updates parity by reading the old data and parity;
-        /// of more, by reading the rest of the row.
+        /// A write of fewer units than this share of all devices updates parity by reading the old data and parity. A
+        /// larger one reads the rest of the row.
         read_modify_write: f64,
-        /// Every write waits for all reads of its request, and not only for those it needs.
+        /// Whether every write waits for all reads of its request, not only for those it needs.
         synchronous: bool,
     },
 }
 
-/// The parameters of an [`LogicalOrganisation`].
+/// The parameters of a [`LogicalOrganisation`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct OrganisationConfig {
-    /// Its name.
-    pub name: String,
-    /// What requests name.
-    pub addressing: Addressing,
-    /// Where blocks lie.
-    pub spread: BlockSpread,
-    /// What is stored beside them.
-    pub redundancy: LogicalRedundancy,
-    /// The devices, as the driver numbers them.
-    pub devices: Vec<u32>,
+pub(crate) struct OrganisationConfig {
+    /// The address that requests give.
+    pub(crate) addressing: Addressing,
+    /// The placement of blocks.
+    pub(crate) spread: BlockSpread,
+    /// The redundancy.
+    pub(crate) redundancy: LogicalRedundancy,
+    /// The devices, by the driver's numbers.
+    pub(crate) devices: Vec<u32>,
     /// Blocks of each device.
-    pub blocks: u64,
+    pub(crate) blocks: u64,
 }
 
-/// What the copy choices ask of the driver's queues.
-pub trait DriverQueues {
-    /// Requests waiting for or under way in `device`.
+/// The driver's queues, as the copy choices see them.
+pub(crate) trait DriverQueues {
+    /// Requests waiting for `device` or in service there.
     fn queued(&self, device: u32) -> usize;
 
-    /// From where the queue of `device` was last to `lba`, in blocks.
+    /// The distance from the last position of the queue of `device` to `lba`, in blocks.
     fn distance(&self, device: u32, lba: u64) -> u64;
 }
 
 /// A logical organisation of devices.
 #[derive(Clone, Debug)]
-pub struct LogicalOrganisation {
+pub(crate) struct LogicalOrganisation {
     config: OrganisationConfig,
-    /// Devices that hold data addresses: all but copies and a parity device's.
+    /// Devices that hold data addresses: all except copies and a parity device.
     data: u64,
     turn: usize,
     extents: Vec<striped::DeviceExtent>,
@@ -117,8 +116,8 @@ pub struct LogicalOrganisation {
 }
 
 impl LogicalOrganisation {
-    /// An organisation whose configuration was checked.
-    pub fn new(config: OrganisationConfig) -> Self {
+    /// An organisation with a checked configuration.
+    pub(crate) fn new(config: OrganisationConfig) -> Self {
         let n = config.devices.len() as u64;
         let data = match config.redundancy {
             LogicalRedundancy::None => n,
@@ -128,26 +127,21 @@ impl LogicalOrganisation {
         Self { config, data, turn: 0, extents: Vec::new(), rows: parity::Rows::default() }
     }
 
-    /// Its parameters.
-    pub fn config(&self) -> &OrganisationConfig {
-        &self.config
-    }
-
     /// Data blocks that requests may address, over all devices.
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         match self.config.redundancy {
             LogicalRedundancy::Parity { rotation, .. } if rotation != ParityRotation::LastDevice => {
                 let n = self.config.devices.len() as f64;
-                // As DiskSim rounds it: per device, then times the devices.
+                // DiskSim rounds per device, and then multiplies by the number of devices.
                 (self.config.blocks as f64 * (n - 1.0) / n) as u64 * self.config.devices.len() as u64
             }
             _ => self.config.blocks * self.data,
         }
     }
 
-    /// Where in the organisation a request to `device` at `lba` begins, where it lies in it; `index` is the
-    /// organisation's own place among all.
-    pub fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<LogicalPlace> {
+    /// The start of a request to `device` at `lba`, if it lies in this organisation. `index` is the organisation's own
+    /// position among all.
+    pub(crate) fn locate(&self, index: u32, device: u32, lba: u64, sectors: u32) -> Option<LogicalPlace> {
         match self.config.addressing {
             Addressing::Array => {
                 let inside = device == index && lba + u64::from(sectors) <= self.capacity();
@@ -161,7 +155,7 @@ impl LogicalOrganisation {
     }
 
     /// Plans the accesses for `sectors` blocks at `place`.
-    pub fn plan(
+    pub(crate) fn plan(
         &mut self,
         place: LogicalPlace,
         sectors: u32,
@@ -205,14 +199,14 @@ impl LogicalOrganisation {
                 }
                 BlockSpread::Random => {
                     let device = random.below(self.data as usize) as u64;
-                    // Blocks mean nothing here, but they have to be on the device.
+                    // The address is ignored here, but it must lie on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
                     self.extents.push(striped::DeviceExtent { device, lba, sectors: u64::from(sectors) });
                 }
                 BlockSpread::Ideal => {
                     let device = self.turn as u64;
                     self.turn = (self.turn + 1) % self.data as usize;
-                    // Blocks mean nothing here, but they have to be on the device.
+                    // The address is ignored here, but it must lie on the device.
                     let lba = lba % self.config.blocks.saturating_sub(u64::from(sectors)).max(1);
                     self.extents.push(striped::DeviceExtent { device, lba, sectors: u64::from(sectors) });
                 }
@@ -231,13 +225,13 @@ impl LogicalOrganisation {
     }
 }
 
-/// Where a request begins in an organisation.
+/// The start of a request in an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogicalPlace {
-    /// Which of its devices, where requests name devices.
-    pub part: usize,
+pub(crate) struct LogicalPlace {
+    /// The device of the organisation, if requests address devices.
+    pub(crate) part: usize,
     /// Block on the device or in the array.
-    pub lba: u64,
+    pub(crate) lba: u64,
 }
 
 #[cfg(test)]

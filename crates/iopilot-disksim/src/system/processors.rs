@@ -1,10 +1,10 @@
 //! [`Processors`]: the CPUs and processes that issue the synthetic load.
 //!
-//! Each generator is a process that computes for its think time, issues a request, and goes on at once unless it has
-//! to wait for the request. Processes are not pre-empted: with one processor and requests nobody waits for, only the
-//! first process ever runs. A process that wakes up is taken by processor 0, or by a processor whose process has just
-//! begun to wait; a processor that found nothing to do stays idle. That is how DiskSim 4.0 behaves, and its reference
-//! results need it.
+//! Each generator is a process that computes for its think time, issues a request, and continues unless it has to wait
+//! for the request. Processes are not pre-empted. With one processor and only requests without waits, only the first
+//! process ever runs. A process that wakes up runs on processor 0, or on a processor whose process has just started to
+//! wait. Another processor that has become idle stays idle. DiskSim 4.0 behaves like this, and its reference results
+//! depend on it.
 
 use crate::system::generator::time;
 use crate::system::limits::WaitDeltas;
@@ -12,54 +12,52 @@ use crate::system::{Drawn, Rand48, SyntheticGenerator};
 use iopilot_block::{Criticality, EventQueue, Nanos, Scheduled};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What all generators share (`disksim_synthio` and `disksim_pf`).
+/// Parameters common to all generators (`disksim_synthio` and `disksim_pf`).
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoadConfig {
+pub(crate) struct LoadConfig {
     /// The run ends when the generators have been asked for this many requests after their first ones.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// No request is generated at or after this time.
-    pub end: Nanos,
-    /// Computation from the system call to the request, and from the request to the return, ms; where set, a process
-    /// spends them with each time-critical request.
-    pub system_call: Option<(f64, f64)>,
+    pub(crate) end: Nanos,
+    /// Computation from the system call to the request, and from the request to the return, ms. If set, each
+    /// time-critical request includes them.
+    pub(crate) system_call: Option<(f64, f64)>,
     /// Number of processors, at least 1.
-    pub processors: usize,
-    /// Multiplies all computation.
-    pub time_scale: f64,
+    pub(crate) processors: usize,
+    /// Scales all computation.
+    pub(crate) time_scale: f64,
 }
 
-/// A request that a process issues now.
+/// A request issued now by a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IssuedOperation {
-    /// The name under which [`Processors::completed`] reports its end.
-    pub operation: u64,
-    /// Which generator, from 0.
-    pub generator: usize,
+pub(crate) struct IssuedOperation {
+    /// The number by which [`Processors::completed`] reports its completion.
+    pub(crate) operation: u64,
     /// The request.
-    pub request: Drawn,
+    pub(crate) request: Drawn,
 }
 
-/// What [`Processors::advance`] came to.
+/// The result of [`Processors::advance`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LoadStep {
+pub(crate) enum LoadStep {
     /// A request is issued.
     Issue(IssuedOperation),
     /// A process now waits for this operation.
     Waiting(u64),
     /// The load has ended: the run stops here.
     End,
-    /// No processor has had anything to do for 50 s.
+    /// No processor has had work for 50 s.
     Idle,
     /// No request can be drawn from the generator with this number.
     Impossible(usize),
-    /// Nothing that shows from outside.
+    /// Nothing visible from outside.
     Nothing,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Issue(IssuedOperation),
-    /// Wait for the operation, if it has not ended yet.
+    /// Wait for the operation, if it has not completed yet.
     Wait(u64),
     /// Draw the next request.
     Generate,
@@ -68,38 +66,38 @@ enum Action {
 #[derive(Clone, Debug)]
 struct Process {
     generator: SyntheticGenerator,
-    /// What it does next, each after so much computation.
+    /// Its next actions, each after some computation.
     script: VecDeque<(f64, Action)>,
     limits: WaitDeltas,
 }
 
-/// Processors, processes and what they wait for.
+/// Processors, processes and their waits.
 #[derive(Clone, Debug)]
-pub struct Processors {
+pub(crate) struct Processors {
     config: LoadConfig,
     random: Rand48,
     processes: Vec<Process>,
-    /// Which process each processor runs.
+    /// The process that each processor runs.
     running: Vec<Option<usize>>,
-    /// Processes that could run, in order.
+    /// Processes ready to run, in order.
     ready: VecDeque<usize>,
-    /// When each processor's process has computed enough.
+    /// When the process of each processor finishes its computation.
     agenda: EventQueue<usize>,
-    /// Operations that somebody waits for or will wait for, and that have not ended.
+    /// Uncompleted operations for which a process waits or may wait later.
     outstanding: HashSet<u64>,
     sleeping: HashMap<u64, usize>,
     asked: u64,
-    /// Since when no processor has had a process.
+    /// Since when all processors have been idle.
     idle_since: Option<Nanos>,
 }
 
-/// A run ends when no processor has had anything to do for this long.
+/// A run ends when all processors have been idle for this long.
 const IDLE: Nanos = Nanos::from_secs(50);
 
 impl Processors {
-    /// Processes for `generators`, with their first requests drawn: the last generator's first. `None` in the place of
-    /// a generator that can draw none is reported as its number.
-    pub fn new(config: LoadConfig, generators: Vec<SyntheticGenerator>, random: Rand48) -> Result<Self, usize> {
+    /// Processes for `generators`, with their first requests drawn, beginning with the last generator. The error is the
+    /// number of a generator that cannot draw a request.
+    pub(crate) fn new(config: LoadConfig, generators: Vec<SyntheticGenerator>, random: Rand48) -> Result<Self, usize> {
         let processes = generators
             .into_iter()
             .map(|generator| Process { generator, script: VecDeque::new(), limits: WaitDeltas::default() })
@@ -127,13 +125,13 @@ impl Processors {
         Ok(this)
     }
 
-    /// The generator of random numbers, which the whole run shares.
-    pub fn random(&mut self) -> &mut Rand48 {
+    /// The random number generator, which the whole run shares.
+    pub(crate) fn random(&mut self) -> &mut Rand48 {
         &mut self.random
     }
 
-    /// When a process next does something, or the load ends because nobody has anything to do.
-    pub fn next_event(&self) -> Option<Nanos> {
+    /// The time of the next action of a process, or when the load ends because all processors are idle.
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
         let idle = self.idle_since.map(|t| t.saturating_add(IDLE));
         let work = self.agenda.next_time();
         match (work, idle) {
@@ -142,8 +140,8 @@ impl Processors {
         }
     }
 
-    /// Does the one thing that is due at `now`, the time of [`Processors::next_event`].
-    pub fn advance(&mut self, now: Nanos) -> LoadStep {
+    /// Performs the action that is due at `now`, the time of [`Processors::next_event`].
+    pub(crate) fn advance(&mut self, now: Nanos) -> LoadStep {
         let Some(Scheduled { event: processor, .. }) = self.agenda.pop_due(now) else { return LoadStep::Idle };
         let Some(process) = self.running[processor] else { return LoadStep::Nothing };
         let action = self.processes[process].script.pop_front();
@@ -178,8 +176,8 @@ impl Processors {
         step
     }
 
-    /// `operation` has ended.
-    pub fn completed(&mut self, operation: u64, now: Nanos) {
+    /// Reports that `operation` has completed.
+    pub(crate) fn completed(&mut self, operation: u64, now: Nanos) {
         if !self.outstanding.remove(&operation) {
             return;
         }
@@ -195,12 +193,12 @@ impl Processors {
         self.append(process, request)
     }
 
-    /// Lets `process` issue `request` after its think time, with the waits that fall before and after it.
+    /// Lets `process` issue `request` after its think time, with the waits before and after it.
     fn append(&mut self, process: usize, request: Drawn) -> Option<()> {
         let generators = self.processes.len() as u64;
         let p = &mut self.processes[process];
         let operation = self.asked * generators + process as u64;
-        let issue = Action::Issue(IssuedOperation { operation, generator: process, request });
+        let issue = Action::Issue(IssuedOperation { operation, request });
         match (request.criticality, self.config.system_call) {
             (Criticality::TimeCritical, Some((call, back))) => {
                 push(&mut p.script, &mut p.limits, call, None);
@@ -222,7 +220,7 @@ impl Processors {
         Some(())
     }
 
-    /// Gives `processor` the next process that could run.
+    /// Gives `processor` the next ready process.
     fn dispatch(&mut self, processor: usize, now: Nanos) {
         match self.ready.pop_front() {
             Some(process) => {
@@ -235,7 +233,7 @@ impl Processors {
         }
     }
 
-    /// Lets `processor` compute until its process's next action.
+    /// Lets `processor` compute until the next action of its process.
     fn schedule(&mut self, processor: usize, now: Nanos) {
         let Some(process) = self.running[processor] else { return };
         let computation = self.processes[process].script.front().map_or(0.0, |&(t, _)| t);
@@ -244,7 +242,7 @@ impl Processors {
     }
 }
 
-/// Appends `action` after `time` of computation, and before it the limits that expire until then.
+/// Appends `action` after `time` of computation, preceded by the waits whose limits expire until then.
 fn push(script: &mut VecDeque<(f64, Action)>, limits: &mut WaitDeltas, mut time: f64, action: Option<Action>) {
     while let Some((operation, step)) = limits.take_before(time) {
         script.push_back((step, Action::Wait(operation)));
@@ -252,7 +250,7 @@ fn push(script: &mut VecDeque<(f64, Action)>, limits: &mut WaitDeltas, mut time:
     }
     match action {
         Some(action) => script.push_back((time, action)),
-        // A mere delay: added to what comes next.
+        // A pure delay, implemented as a wait for an operation that does not exist.
         None => script.push_back((time, Action::Wait(u64::MAX))),
     }
 }

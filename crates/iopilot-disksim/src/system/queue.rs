@@ -1,4 +1,4 @@
-//! From `disksim_ioqueue` to a queue.
+//! From `disksim_ioqueue` to the configuration of a queue.
 
 use crate::params::Ioqueue;
 use iopilot_block::{Nanos, Sectors};
@@ -6,8 +6,8 @@ use iopilot_sched::{
     CylinderMapping, DistanceRule, IoQueueConfig, IoQueuePolicy, OverlapScheme, StreamScheme, TimeoutScheme,
 };
 
-/// The queue that the parameters describe, by the manual where 4.0 departs from it; `average` is the mean number of
-/// sectors per cylinder. All numbers are within their ranges.
+/// The queue that the parameters describe, following the manual where DiskSim 4.0 departs from it. `average` is the
+/// mean number of sectors per cylinder. All numbers are within their ranges.
 pub(crate) fn queue_config(queue: &Ioqueue, average: u64) -> IoQueueConfig {
     let policy = |number: u8| IoQueuePolicy::from_number(number.into()).unwrap_or(IoQueuePolicy::Fcfs);
     IoQueueConfig {
@@ -35,7 +35,7 @@ pub(crate) fn queue_config(queue: &Ioqueue, average: u64) -> IoQueueConfig {
             2 => OverlapScheme::AtStart,
             _ => OverlapScheme::Off,
         },
-        // V(R) by block reads these two as numbers.
+        // The policy V(R) by block interprets these two as numbers.
         distance_rule: match queue.timeout_scheduling {
             3 => DistanceRule::Cyclic,
             4 => DistanceRule::Nearest,

@@ -1,9 +1,9 @@
-//! [`Rand48`]: the 48-bit linear congruential generator of the C library, for streams equal to DiskSim's.
+//! [`Rand48`]: the 48-bit linear congruential generator of the C library, for the same streams as DiskSim's.
 
-/// `x' = (0x5DEECE66D x + 0xB) mod 2^48`, as `drand48(3)` has it. One instance serves a whole run: who draws when is a
-/// part of the stream.
+/// `x' = (0x5DEECE66D x + 0xB) mod 2^48`, as in `drand48(3)`. One instance serves a whole run, because the order of
+/// draws determines the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rand48 {
+pub(crate) struct Rand48 {
     state: u64,
 }
 
@@ -11,23 +11,23 @@ const MASK: u64 = (1 << 48) - 1;
 
 impl Rand48 {
     /// The stream of `srand48(seed)`.
-    pub fn new(seed: u32) -> Self {
+    pub(crate) fn new(seed: u32) -> Self {
         Self { state: u64::from(seed) << 16 | 0x330E }
     }
 
     /// The next number, uniform in `[0, 1)`.
-    pub fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         self.state = self.state.wrapping_mul(0x5_DEEC_E66D).wrapping_add(0xB) & MASK;
         self.state as f64 / (MASK + 1) as f64
     }
 
     /// Minus the logarithm of a uniform number: exponential with mean 1.
-    pub fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -(1.0 - self.uniform()).ln()
     }
 
     /// A whole number below `n`, which is at least 1.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.uniform() * n as f64) as usize
     }
 }

@@ -1,4 +1,4 @@
-//! [`SystemReport`]: what a run came to.
+//! [`SystemReport`]: the results of a run.
 
 use crate::system::RunEnding;
 use crate::system::build::Assembled;
@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct TimeDistribution {
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation of those counted.
+    /// Standard deviation.
     pub std: f64,
     /// Median.
     pub p50: f64,
@@ -36,110 +36,110 @@ impl From<&Histogram> for TimeDistribution {
     }
 }
 
-/// What one device did.
+/// Statistics of one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceUse {
     /// Its name.
     pub name: String,
-    /// Accesses that ended.
+    /// Completed accesses.
     pub requests: u64,
-    /// Of these, reads.
+    /// Reads among them.
     pub reads: u64,
-    /// From the arrival in the driver's queue to the end.
+    /// From the arrival in the driver's queue to the completion.
     pub response_ms: TimeDistribution,
-    /// From leaving the driver's queue to the end.
+    /// From leaving the driver's queue to the completion.
     pub access_ms: TimeDistribution,
-    /// In the driver's queue.
+    /// Time in the driver's queue.
     pub queue_ms: TimeDistribution,
 }
 
-/// What one logical organisation did.
+/// Statistics of one logical organisation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OrganisationReport {
     /// Its name.
     pub name: String,
-    /// Requests that ended.
+    /// Completed requests.
     pub requests: u64,
-    /// Of these, reads.
+    /// Reads among them.
     pub reads: u64,
-    /// From arrival to the end.
+    /// From arrival to completion.
     pub response_ms: TimeDistribution,
 }
 
-/// What one bus did.
+/// Statistics of one bus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BusUse {
     /// Its name.
     pub name: String,
     /// Share of the run in which it was owned.
     pub utilization: f64,
-    /// How often it was won.
+    /// The number of acquisitions.
     pub acquisitions: u64,
-    /// From asking for it to having it.
+    /// From the request for the bus to its acquisition.
     pub wait_ms: TimeDistribution,
 }
 
-/// What the cache of one controller did.
+/// Statistics of one controller's cache.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CacheUse {
     /// The controller's name.
     pub name: String,
-    /// Reads of the host's.
+    /// Reads of the host.
     pub reads: u64,
-    /// Of these, served without an access to a device.
+    /// Reads served without an access to a device.
     pub read_hits: u64,
-    /// Writes of the host's.
+    /// Writes of the host.
     pub writes: u64,
-    /// Of these, onto data that were in the cache.
+    /// Writes to data that were in the cache.
     pub write_hits: u64,
-    /// Accesses that brought data in, and their blocks.
+    /// Accesses that read data into the cache.
     pub fills: u64,
-    /// Blocks they brought.
+    /// The blocks of those accesses.
     pub filled_blocks: u64,
-    /// Accesses that wrote data out.
+    /// Accesses that wrote data back.
     pub write_backs: u64,
-    /// Blocks they wrote.
+    /// The blocks of those accesses.
     pub written_back_blocks: u64,
 }
 
-/// Response times of requests as they were issued.
+/// Response times of requests as issued.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overall {
-    /// Of all.
+    /// All requests.
     pub response_ms: TimeDistribution,
-    /// Of reads.
+    /// Reads.
     pub read_response_ms: TimeDistribution,
-    /// Of writes.
+    /// Writes.
     pub write_response_ms: TimeDistribution,
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SystemReport {
-    /// Requests that ended, after the warm-up.
+    /// Requests completed after the warm-up.
     pub requests: u64,
-    /// Of the driver's accesses to devices, from arrival in its queues to the end: what DiskSim prints as "IOdriver
-    /// Response time". Where an organisation makes one access of each request, this is the requests' response.
+    /// The driver's accesses to devices, from arrival in its queues to completion. DiskSim prints this as "IOdriver
+    /// Response time". If an organisation makes one access of each request, this is the response time of requests.
     pub response_ms: TimeDistribution,
-    /// Of accesses to devices, from leaving the driver's queue to the end.
+    /// Accesses to devices, from leaving the driver's queue to completion.
     pub access_ms: TimeDistribution,
-    /// Of accesses to devices, in the driver's queue.
+    /// Accesses to devices, time in the driver's queue.
     pub queue_ms: TimeDistribution,
-    /// Of requests, from arrival to the end of their last access: DiskSim's "Overall I/O System Response time".
+    /// Requests, from arrival to the completion of their last access: DiskSim's "Overall I/O System Response time".
     pub overall: Overall,
     /// By device, in DiskSim's order.
     pub devices: Vec<DeviceUse>,
     /// By logical organisation, in the order of definition.
     pub organisations: Vec<OrganisationReport>,
-    /// Buses that have owners.
+    /// Buses with owners.
     pub buses: Vec<BusUse>,
     /// Caches of controllers.
     pub caches: Vec<CacheUse>,
-    /// Simulated time, warm-up included.
+    /// Simulated time, including the warm-up.
     pub simulated_ms: f64,
     /// Why it ended: load, trace, idle or saturated.
     pub ended: String,
-    /// Requests that were under way at the end and are not counted.
+    /// Requests in flight at the end, which are not counted.
     pub outstanding: u64,
 }
 

@@ -8,14 +8,14 @@ use crate::system::{RunError, TraceInput};
 use iopilot_block::InputError;
 use std::path::Path;
 
-/// A parameter that the command line replaces: `COMPONENT:PARAMETER=VALUE`.
+/// A parameter replaced by the command line: `COMPONENT:PARAMETER=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// A component, a range of them, `NAME*` or `*`.
     pub component: String,
-    /// A parameter, with the nested block that it stands in before a colon.
+    /// A parameter, optionally preceded by its nested block and a colon.
     pub parameter: String,
-    /// The value, as it would stand in the file.
+    /// The value, written as in the file.
     pub value: String,
 }
 
@@ -35,19 +35,19 @@ impl std::str::FromStr for Override {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct SystemRun {
     /// The figures.
     pub report: SystemReport,
-    /// What is suspicious in the file and harmless.
+    /// Harmless oddities in the file.
     pub warnings: Vec<InputError>,
 }
 
 /// Runs the configuration in the file at `path` under its synthetic load, or under a trace.
 ///
 /// # Errors
-/// Where the file or the trace is wrong, naming file and line.
+/// If the file or the trace is wrong; names file and line.
 pub fn run_system(
     path: &Path,
     overrides: &[Override],
@@ -59,7 +59,7 @@ pub fn run_system(
         spec.override_parameter(&o.component, &o.parameter, &o.value)?;
     }
     let system = System::read(&spec)?;
-    // What concerns no line is about the file.
+    // An error without a line concerns the whole file.
     let in_file = |e: RunError| match e {
         RunError::Input(e) if e.source_name.is_empty() => RunError::Input(e.in_file(path.display())),
         e => e,

@@ -18,35 +18,35 @@ use logical::LogicalRequests;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-/// How the driver gets its times (`Constant access time`).
+/// The source of the driver's access times (`Constant access time`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AccessTimes {
+pub(crate) enum AccessTimes {
     /// From the subsystem below.
     Simulated,
-    /// Always the same.
+    /// Constant.
     Constant(Nanos),
-    /// As traced, after a simulated queue.
+    /// From the trace, after a simulated queue.
     Traced,
-    /// Simulated, after as long in the queue as traced.
+    /// Simulated, after the time in the queue from the trace.
     TracedQueue,
-    /// Both as traced.
+    /// Both from the trace.
     TracedBoth,
 }
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunEnding {
+pub(crate) enum RunEnding {
     /// The synthetic load has generated all its requests, or its time is over.
     Load,
     /// The trace has ended.
     Trace,
-    /// No processor had anything to do for 50 s.
+    /// All processors were idle for 50 s.
     Idle,
     /// An organisation had 10,000 requests outstanding.
     Saturated,
 }
 
-/// When a run's statistics begin.
+/// The start of a run's statistics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SystemWarmUp {
     None,
@@ -54,7 +54,7 @@ pub(super) enum SystemWarmUp {
     Requests(u64),
 }
 
-/// Where requests are noted as they arrive.
+/// The log of arriving requests.
 pub(super) struct ArrivalLog {
     pub(super) destination: Destination,
     pub(super) file: BufWriter<File>,
@@ -74,7 +74,7 @@ impl ArrivalLog {
     }
 }
 
-/// What a system consists of.
+/// The parts of a system.
 pub(super) struct SystemParts {
     pub(super) subsystem: Subsystem<AnyTarget>,
     /// The devices' sizes in sectors.
@@ -94,23 +94,23 @@ pub(super) struct Simulation {
     pub(super) measures: Measures,
     pub(super) now: Nanos,
     requests: LogicalRequests,
-    /// Accesses whose end the driver or the trace sets, and those that the trace starts.
+    /// Accesses whose completion or start is timed by the driver or the trace.
     timed: EventQueue<Timed>,
     arrivals: u64,
     buffers: Buffers,
 }
 
-/// What is filled and emptied again within one step, so that nothing is allocated for each.
+/// Buffers used within one step, so that a step does not allocate.
 #[derive(Default)]
 struct Buffers {
     completions: Vec<Completion>,
-    /// Jobs that have ended.
+    /// Completed jobs.
     ended: Vec<u32>,
-    /// Accesses that may begin.
+    /// Accesses that may start.
     started: Vec<DeviceAccess>,
-    /// Devices whose queues were given something.
+    /// Devices whose queues have received accesses.
     touched: Vec<usize>,
-    /// Logical requests that have just ended.
+    /// Logical requests that have just completed.
     finished: Vec<u32>,
 }
 
@@ -215,7 +215,7 @@ impl Simulation {
         Ok(None)
     }
 
-    /// Puts the log in place.
+    /// Puts the log in its final place.
     pub(super) fn finish(&mut self) -> Result<(), RunError> {
         if let Some(mut log) = self.parts.log.take() {
             log.file.flush()?;
@@ -224,14 +224,14 @@ impl Simulation {
         Ok(())
     }
 
-    /// Logical requests that have not ended.
+    /// Logical requests in flight.
     pub(super) fn outstanding(&self) -> u64 {
         self.measures.organisations.iter().map(|o| o.outstanding).sum()
     }
 }
 
-/// A generator that can draw no request.
+/// The error for a generator that cannot draw a request.
 pub(super) fn impossible(generator: usize) -> InputError {
-    let expected = "sizes, times and a capacity that go together: a million draws were in vain";
+    let expected = "sizes, times and a capacity that fit: a million draws gave no valid request";
     InputError::new("Generators", format!("generator {generator}"), expected)
 }

@@ -12,12 +12,12 @@ use iopilot_scsi::{
     SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, WriteScheme,
 };
 
-/// What was built, by name.
+/// The built components, by name.
 #[derive(Debug, Default)]
 pub(super) struct Built {
-    /// The driver's place among the components.
+    /// The index of the driver among the components.
     pub(super) driver: usize,
-    /// In DiskSim's order, that of instantiation; those that the topology leaves out have no place.
+    /// In DiskSim's order, that of instantiation.
     pub(super) devices: Vec<String>,
     pub(super) buses: Vec<(String, BusIndex)>,
     pub(super) controllers: Vec<(String, ControllerIndex)>,
@@ -30,11 +30,11 @@ impl Built {
 }
 
 fn ns(ms: f64) -> f64 {
-    // A negative time never counts: the slowest of a path does.
+    // A negative time has no effect: the slowest part of a path counts.
     (ms * 1e6).max(0.0)
 }
 
-/// The mean sectors per cylinder that the first disk's file tells.
+/// The mean number of sectors per cylinder, from the first disk's file.
 pub(super) fn average_cylinder(system: &System) -> u64 {
     let mut components = system.components.iter();
     components
@@ -45,13 +45,13 @@ pub(super) fn average_cylinder(system: &System) -> u64 {
         .unwrap_or(1)
 }
 
-/// Builds what hangs below the driver.
+/// Builds the tree below the driver.
 pub(super) fn subsystem(spec: &Spec, system: &System) -> Result<(Subsystem<AnyTarget>, Built), InputError> {
     let Some(root) = &system.topology else {
         return Err(InputError::new("topology", "none", "topology disksim_iodriver NAME [ ... ]"));
     };
     let driver = system.components.iter().position(|c| c.name == *root.name).unwrap_or_default();
-    // Devices are numbered by their instantiation, whatever their place in the tree.
+    // Devices are numbered by their instantiation, not by their place in the tree.
     let in_tree = |name: &str| find(root, name);
     let devices: Vec<String> = system.devices().map(|d| d.name.clone()).collect();
     if let Some(missing) = system.devices().find(|d| !in_tree(&d.name)) {
@@ -91,7 +91,7 @@ struct Tree<'a> {
     system: &'a System,
     builder: SubsystemBuilder<AnyTarget>,
     built: Built,
-    /// Devices with their numbers, to be attached in that order.
+    /// Devices with their numbers, which determine the order of attachment.
     targets: Vec<(usize, BusIndex, usize, AnyTarget)>,
 }
 

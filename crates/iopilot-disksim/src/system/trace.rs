@@ -1,7 +1,7 @@
-//! [`TraceInput`]: requests from a trace, in DiskSim's formats or any other that can be read.
+//! [`TraceInput`]: requests from a trace, in DiskSim's formats or another known one.
 //!
-//! DiskSim's own text formats are read here, with their times as they stand: the rotation of a disk begins at time 0,
-//! not at the first request.
+//! DiskSim's own text formats are read here and their times are kept: the rotation of a disk starts at time 0, not at
+//! the first request.
 
 use iopilot_block::{Criticality, InputError, Nanos, Op};
 use iopilot_trace::{Format, ReadOptions, TraceError, TraceReader, TraceRecord, ValidateReader};
@@ -15,24 +15,24 @@ use std::str::FromStr;
 pub enum TraceFormat {
     /// `time(ms) device block count flags(hex)`.
     Ascii,
-    /// The same and a batch number.
+    /// The same with a batch number.
     Batch,
     /// `time(ms) Read|Write director(hex) device(hex) block count`.
     EmcSymmetrix,
     /// `time(s) Read|Write director(hex) hyper(hex) block count bus disk device`.
     EmcBackend,
-    /// Measured requests to one drive, each issued after the one before has ended.
+    /// Measured requests to one drive, each issued after the previous one has completed.
     Validate,
     /// One of the formats of `iopilot trace`; times count from the first request.
     Other(Format),
 }
 
 impl TraceFormat {
-    /// DiskSim's names of formats.
+    /// DiskSim's names of the formats.
     pub const NAMES: [&'static str; 7] = ["ascii", "batch", "emcsymm", "emcbackend", "validate", "hpl", "hpl2"];
 }
 
-/// DiskSim reads its own formats otherwise than [`TraceReader`] does.
+/// DiskSim's own formats are read differently from [`TraceReader`].
 impl From<Format> for TraceFormat {
     fn from(format: Format) -> Self {
         match format {
@@ -78,7 +78,7 @@ impl fmt::Display for TraceFormat {
     }
 }
 
-/// A request as a trace has it, before mappings.
+/// A request of a trace, before mappings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Traced {
     pub(super) at: Nanos,
@@ -89,11 +89,11 @@ pub(super) struct Traced {
     pub(super) criticality: Criticality,
     /// Times in the queue and at the device.
     pub(super) times: Option<(Nanos, Nanos)>,
-    /// In a validation trace: what passes after this request has ended.
+    /// In a validation trace: the think time after this request.
     pub(super) think: Nanos,
 }
 
-/// Where requests come from.
+/// A trace as a source of requests.
 pub struct TraceInput {
     name: String,
     reader: Reader,
@@ -110,7 +110,7 @@ impl TraceInput {
     /// Opens the trace at `path`; `-` is the standard input.
     ///
     /// # Errors
-    /// Where it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(path: &Path, format: TraceFormat) -> Result<Self, TraceError> {
         let name = path.display().to_string();
         let standard = name == "-";
@@ -148,12 +148,12 @@ impl TraceInput {
         Reader::Lines { format, input: Box::new(BufReader::new(input)), line: String::new(), number: 0 }
     }
 
-    /// Whether each request is issued only after the one before has ended.
+    /// Whether each request is issued only after the previous one has completed.
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.reader, Reader::Validate(..))
     }
 
-    /// Names the line that was read last.
+    /// Adds the line that was read last to an error.
     pub(super) fn locate(&self, error: InputError) -> InputError {
         let line = match &self.reader {
             Reader::Lines { number, .. } | Reader::Validate(_, number) | Reader::Records(_, number) => *number,
@@ -240,7 +240,7 @@ const TIME_LIMITED: u64 = 0x4;
 const SYNCHRONOUS: u64 = 0x80;
 const ASYNCHRONOUS: u64 = 0x100;
 
-/// The words of a line, one after the other.
+/// The words of a line.
 struct Words<'a>(std::str::SplitAsciiWhitespace<'a>);
 
 impl<'a> Words<'a> {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_go_by_disksims_names_and_ours() {
+    fn formats_have_disksims_names_and_ours() {
         assert_eq!("ascii".parse::<TraceFormat>().unwrap(), TraceFormat::Ascii);
         assert_eq!("hpl".parse::<TraceFormat>().unwrap(), TraceFormat::Other(Format::HpSrt));
         assert_eq!("msr".parse::<TraceFormat>().unwrap(), TraceFormat::Other(Format::Msr));

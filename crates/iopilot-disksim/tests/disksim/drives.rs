@@ -4,7 +4,7 @@ use iopilot_device::Device;
 use iopilot_disksim::load_drive;
 use std::path::PathBuf;
 
-/// The files that hold a drive. Runs name drives that lie elsewhere.
+/// The files that hold a drive. The runs name drives in other folders.
 fn drives(data: &std::path::Path) -> Vec<PathBuf> {
     let mut all = files(data, "diskspecs");
     all.extend(files(data, "parv").into_iter().filter(|p| !p.starts_with(data.join("runs"))));

@@ -1,7 +1,7 @@
-//! Parameter files, their drives and systems: small ones of our own in `tests/files`, and those that DiskSim 4.0 and its
-//! users ship, read as they are.
+//! Parameter files, their drives and systems: small ones of our own in `tests/files`, and those shipped by DiskSim 4.0
+//! and its users, unchanged.
 //!
-//! The latter are not part of this repository: `IOPILOT_TEST_DATA` names the folder they are in.
+//! The latter are not part of this repository: `IOPILOT_TEST_DATA` names their folder.
 
 mod drives;
 mod parameters;
@@ -10,7 +10,7 @@ mod systems;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of DiskSim's files; `None`, said aloud, where it is not there.
+/// The folder of DiskSim's files; `None`, with a message, if it does not exist.
 fn data() -> Option<PathBuf> {
     iopilot_testing::data("disksim")
 }
@@ -26,7 +26,7 @@ fn files(data: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Where the runs find the drives they name.
+/// The folder with the drives that the runs name.
 fn search(data: &Path) -> Vec<PathBuf> {
     vec![data.join("disks"), data.join("modern"), data.join("runs")]
 }

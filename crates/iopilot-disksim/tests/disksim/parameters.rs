@@ -1,11 +1,11 @@
-//! What typed parameters refuse, on a system of two tiny drives.
+//! Invalid typed parameters, on a system of two tiny drives.
 
 use iopilot_disksim::params::{ComponentKind, CtlrCache, RandomDistribution, System};
 use iopilot_disksim::{DriveFromDiskSim, Spec, load_drive};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The system, with `from` replaced by `to` wherever it stands.
+/// The system, with all `from` replaced by `to`.
 fn changed(from: &str, to: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
@@ -25,7 +25,7 @@ fn read(folder: &TempDir) -> Result<System, String> {
     System::read(&spec).map_err(|e| e.to_string())
 }
 
-/// The error, without the folder it happened in.
+/// The error, without its folder.
 fn refused(from: &str, to: &str) -> String {
     let folder = changed(from, to);
     let error = read(&folder).map(|_| ()).expect_err(&format!("{from} -> {to}"));
@@ -44,7 +44,7 @@ fn the_system_is_read_as_it_is() {
     assert_eq!(generator.general_inter_arrival_times, RandomDistribution::Uniform { min: 0.0, max: 20.0 });
     let statdefs = &system.global.as_ref().expect("it is there").stat_definition_file.definitions;
     let seek = statdefs.as_ref().and_then(|s| s.get("Seek time")).expect("it is there");
-    // Each edge is the one before, 10 more and half of its size more, cut to a whole number.
+    // Each edge is the previous one plus 10 and half of its size, truncated to a whole number.
     assert_eq!((seek.scale, seek.equals, &seek.edges[..4]), (10, 1, &[-5, 7, 20, 40][..]));
     assert_eq!(seek.edges.len(), 11);
     assert!(system.warnings.is_empty(), "{:?}", system.warnings);
@@ -192,7 +192,7 @@ fn data_files_are_checked() {
 }
 
 #[test]
-fn what_a_layout_refuses_is_told_with_its_line() {
+fn errors_in_a_layout_have_their_line() {
     let of = |from: &str, to: &str| {
         let folder = changed(from, to);
         load_drive(&folder.path().join("tiny.diskspecs")).map(|_| ()).expect_err(to).to_string()
@@ -208,10 +208,10 @@ fn what_a_layout_refuses_is_told_with_its_line() {
     assert!(error.contains("tiny.model:34: Last cylinder number: got 39, expected a cylinder below 38"), "{error}");
 }
 
-/// Published drives have these: a last cylinder as high as the number of cylinders (HP C2490A), and slips that were found
-/// later behind the others (Quantum Atlas III). DiskSim 4.0 reads both.
+/// Published drives have these oddities: a last cylinder as high as the number of cylinders (HP C2490A), and slips that
+/// were found later and appended (Quantum Atlas III). DiskSim 4.0 accepts both.
 #[test]
-fn what_published_drives_have_is_taken() {
+fn oddities_of_published_drives_are_accepted() {
     let drive = |from: &str, to: &str| {
         let folder = changed(from, to);
         let path = folder.path().join("tiny.diskspecs");
@@ -237,10 +237,10 @@ fn a_drive_of_a_system_has_the_times_of_its_bus() {
     let (alone, attached) = (drive("tiny.diskspecs"), drive("tiny.parv"));
     let times = |m: &iopilot_scsi::DriveModel| (m.bus.block_times.read.round(), m.bus.block_times.write.round());
     assert_eq!(times(&alone), (20_000.0, 20_000.0));
-    // The controller passes everything on: its own time does not count (DiskSim 4.0). 0.05 ms are meant for the 0.0512 of
-    // 10 MB/s.
+    // The controller passes everything on, so its own time does not count (DiskSim 4.0). 0.05 ms stands for the 0.0512
+    // ms of 10 MB/s.
     assert_eq!(times(&attached), (51_200.0, 20_000.0));
-    // Overheads are doubled by their scale, delays are not.
+    // Overheads are doubled by their scale; delays are not.
     assert_eq!(alone.overheads.read_hit.read.round(), 200_000.0);
     assert_eq!(alone.write.min_seek_delay, 1_500_000.0);
     // 20 cylinders of 2 tracks: 40 less 10 empty and 8 spare sectors, 28 less 24 spares.

@@ -7,7 +7,7 @@ fn every_file_is_read() {
     let Some(data) = data() else { return };
     for extension in ["parv", "diskspecs", "model", "layout"] {
         for path in files(&data, extension) {
-            // A layout on its own is a block without a name: it is made to be included in a model.
+            // A layout on its own is a block without a name, to be included in a model.
             let layout = path.ends_with("maxtor300g-layout.model") || extension == "layout";
             match Spec::load_with(&path, search(&data)) {
                 Ok(spec) => assert!(!layout && !spec.blocks.is_empty(), "{}", path.display()),

@@ -1,6 +1,6 @@
 //! Whole systems: a small one by hand, and the reference results of DiskSim 4.0.
 
-// The lint spares `#[test]` functions only, not what they share.
+// The lint exempts only `#[test]` functions, not their helpers.
 #![allow(clippy::unwrap_used)]
 
 use crate::data;
@@ -12,7 +12,7 @@ const QUEUE: &str = "disksim_ioqueue { Scheduling policy = 1, Cylinder mapping s
     Overlapping request scheme = 0, Sequential stream diff maximum = 0, Scheduling timeout scheme = 0,
     Timeout time/weight = 0, Timeout scheduling = 0, Scheduling priority scheme = 0, Priority scheduling = 0 }";
 
-/// A file with `disks` simple disks of 10 ms under a controller, and what `rest` says.
+/// A file with `disks` simple disks of 10 ms under a controller, followed by `rest`.
 fn file(disks: usize, rest: &str) -> String {
     let last = disks - 1;
     let leaves: Vec<String> = (0..disks).map(|i| format!("disksim_simpledisk disk{i} []")).collect();
@@ -103,7 +103,7 @@ fn a_closed_load_keeps_as_many_requests_as_there_are_processes() {
     let text = file(1, &(logorg("Asis", "Noredun", 1) + &load(2, &three)));
     let report = run_text(&text, None).unwrap();
     assert_eq!(report.ended, "load");
-    // Two always at work on a disk that takes 10.5 ms: each waits for the other.
+    // Two processes share a disk that takes 10.5 ms: each waits for the other.
     assert!((report.overall.response_ms.mean - 21.0).abs() < 0.05, "{:?}", report.overall);
 }
 
@@ -143,7 +143,7 @@ fn runs_are_repeatable_and_seeds_matter() {
     let report = run_text(&text, None).unwrap();
     assert_eq!(report, run_text(&text, None).unwrap());
     assert_ne!(report, run_text(&text.replace("Real Seed = 42", "Real Seed = 43"), None).unwrap());
-    // Of the two seeds the last one written counts.
+    // The last-written of the two seeds is used.
     assert_eq!(report, run_text(&text.replace("Init Seed = 42", "Init Seed = 7"), None).unwrap());
 }
 
@@ -176,7 +176,7 @@ fn runs() -> Option<std::path::PathBuf> {
     data().map(|folder| folder.join("runs"))
 }
 
-/// DiskSim 4.0's own means, and how near ours have to be.
+/// DiskSim 4.0's own means, and the required accuracy of ours.
 #[test]
 fn the_references_of_disksim_4() {
     let Some(folder) = runs() else { return };
@@ -189,13 +189,13 @@ fn the_references_of_disksim_4() {
     reference("synthopen.parv", None, 10.94, 0.3);
     reference("synthclosed.parv", None, 87.8, 0.5);
     reference("synthraid5.parv", None, 22.86, 2.0);
-    // Processes wait here: the first request that ends in another order changes all that follow, and the spread over
-    // seeds is this wide.
+    // Processes wait here, so the first request that completes in another order changes all later ones. This is the
+    // spread over seeds.
     reference("synthcachemem.parv", None, 24.65, 6.0);
     reference("ascii.parv", Some("ascii.trace"), 13.77, 0.3);
 }
 
-/// A cache device: processes wait here as well, so that single runs scatter; the mean over ten seeds does not.
+/// A cache device: processes wait here as well, so single runs scatter; the mean over ten seeds does not.
 #[test]
 fn a_cache_device_is_as_fast_as_in_disksim_4() {
     let Some(folder) = runs() else { return };
@@ -220,8 +220,8 @@ fn overrides_reach_nested_blocks() {
     assert!(e.contains("Scheduling polici"), "{e}");
 }
 
-/// Ganger A.1.2.1: a queue with any policy may stand at the driver and in the drive. (DiskSim 4.0 aborts with some, and
-/// leaves requests behind with others.)
+/// Ganger A.1.2.1: the driver and the drive may have a queue with any policy. (DiskSim 4.0 aborts with some, and loses
+/// requests with others.)
 #[test]
 fn every_policy_at_the_driver_and_on_board_serves_everything() {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
@@ -254,7 +254,7 @@ fn every_policy_at_the_driver_and_on_board_serves_everything() {
         for (report, first) in [(at_driver(policy), &fcfs.0), (on_board(policy), &fcfs.1)] {
             assert_eq!(report.ended, first.ended, "policy {policy}");
             assert!(report.requests + report.outstanding >= 700, "policy {policy}: {}", report.requests);
-            // SPTF and its kin know where the heads are, and gain by it.
+            // Policies like SPTF know the positions of the heads, and gain from it.
             if matches!(policy, 8 | 10 | 24) {
                 let (gained, of) = (report.response_ms.mean, first.response_ms.mean);
                 assert!(gained < 0.9 * of, "policy {policy}: {gained} of {of}");

@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 
 /// Sectors of a KiB.
 const KIB: u64 = 2;
-/// What is added to the seed, for other numbers than those by which copies are chosen.
+/// Added to the seed, so that the initial angles use other random numbers than the choice of copies.
 const ANGLES: u64 = 1 << 32;
 
 impl ArraySpec {
@@ -23,8 +23,8 @@ impl ArraySpec {
         format!("{} of {disks}{}", self.level.title(), self.disk)
     }
 
-    /// The array with members like `disk`, new and idle. The spindles of real disks are not in step: the platters of each
-    /// member but the first begin at an angle of their own, which follows from the seed.
+    /// A freshly reset array with members like `disk`. The spindles of real disks are not in step: all members but the
+    /// first get an initial angle of their own, which follows from the seed.
     ///
     /// # Errors
     /// Names the key that is wrong, under `array.`.
@@ -54,7 +54,7 @@ impl ArraySpec {
         }
     }
 
-    /// Whether the keys go with the level, and numbers make sense.
+    /// Checks that the keys suit the level and that numbers are in range.
     fn check(&self) -> Result<(), InputError> {
         use LevelSpec::{Concatenated, Declustered, Raid1, Raid5, Raid6, Raid10};
         let mirrored = matches!(self.level, Raid1 | Raid10);
@@ -243,7 +243,8 @@ mod tests {
         }
     }
 
-    /// A write ends with the later of two copies: a sixth of a revolution after one alone, in the mean over all angles.
+    /// A write ends with the later of two copies: on average over all angles, a sixth of a revolution after a single
+    /// copy.
     #[test]
     fn members_turn_at_angles_of_their_own() {
         let disk = Catalogue::get("hp-c2247").unwrap().build().unwrap();

@@ -5,6 +5,7 @@ use super::sections::{
     BufferSpec, BusSpec, DriveMechanicsSpec, DriveSeekSpec, DriveSpec, ExtraDisconnectSpec, OverheadsSpec, ReadSpec,
     ThreePointSpec, WriteSpec,
 };
+use crate::spec::bounds;
 use iopilot_block::InputError;
 use iopilot_device::{
     G1Layout, G1Zone, G2Extent, G2Layout, G2Zone, G4Layout, G4Remap, Geometry, Mechanics, SeekCurve, SkewUnit,
@@ -42,7 +43,7 @@ impl DriveSpec {
         })
     }
 
-    /// Where the blocks lie.
+    /// The geometry, from the one layout given.
     fn geometry(&self) -> Result<Geometry, InputError> {
         match (&self.layout_g1, &self.layout_g2, &self.layout_g4) {
             (Some(g1), None, None) => Geometry::g1(&g1.layout()?).map_err(|e| renamed("drive.layout_g1", e)),
@@ -57,8 +58,8 @@ impl DriveSpec {
     }
 }
 
-/// The error, with the names of our own files. A geometry names a wrong parameter as DiskSim does, for instance
-/// `zone 3: slips`. Parts of a layout that have no key of their own are named by the list they are in.
+/// Renames the error's field to our own key. A geometry names a wrong parameter as DiskSim does, for instance
+/// `zone 3: slips`. Parts of a layout without a key of their own are named by their list.
 fn renamed(table: &str, mut error: InputError) -> InputError {
     let (zone, parameter) = match error.field.strip_prefix("zone ").and_then(|rest| rest.split_once(": ")) {
         Some((zone, parameter)) => (Some(zone.to_owned()), parameter.to_owned()),
@@ -94,11 +95,9 @@ fn renamed(table: &str, mut error: InputError) -> InputError {
     error
 }
 
+/// Checks a value of `[drive]` and returns it.
 fn within(key: &str, value: f64, low: f64, high: f64, what: &str) -> Result<f64, InputError> {
-    if (low..=high).contains(&value) {
-        return Ok(value);
-    }
-    Err(InputError::new(format!("drive.{key}"), value.to_string(), format!("{what}, {low} to {high}")))
+    bounds::within(&format!("drive.{key}"), value, low, high, what).map(|()| value)
 }
 
 /// Milliseconds as ns.
@@ -106,7 +105,7 @@ fn ns(key: &str, ms: f64) -> Result<f64, InputError> {
     within(key, ms, 0.0, MAX_MS, "milliseconds").map(|ms| ms * MS)
 }
 
-/// The same for what may be negative.
+/// The same for a time that may be negative.
 fn signed_ns(key: &str, ms: f64) -> Result<f64, InputError> {
     within(key, ms, -MAX_MS, MAX_MS, "milliseconds").map(|ms| ms * MS)
 }
@@ -172,7 +171,7 @@ impl DriveSeekSpec {
         let (reads, writes) = (points(&self.table_ms), points(&self.write_table_ms));
         let curve = if writes.is_empty() { SeekCurve::table(&reads) } else { SeekCurve::tables(&reads, &writes) };
         curve.map_err(|mut e| {
-            // To know which table is wrong, try the first alone.
+            // If the first table is valid alone, the second one is wrong.
             let key = if SeekCurve::table(&reads).is_err() { "table_ms" } else { "write_table_ms" };
             e.field = format!("{KEY}.{key}");
             e
@@ -263,7 +262,7 @@ impl ExtraDisconnectSpec {
 
 impl BusSpec {
     fn model(&self) -> Result<BusPolicy, InputError> {
-        // The slowest part of the way counts, and nothing is faster than in no time.
+        // The slowest part of the path determines the time, and no transfer takes less than 0.
         let sector = |key: &str, ms: f64| signed_ns(key, ms).map(|ns| ns.max(0.0));
         Ok(BusPolicy {
             never_disconnect: self.never_disconnect,

@@ -1,4 +1,4 @@
-//! What `[drive]` is where it says nothing: as the model's own defaults.
+//! The defaults of `[drive]`: those of the model.
 
 use super::sections::{BufferSpec, ReadSpec, WriteSpec};
 use iopilot_scsi::{DriveBufferModel, ReadModel, WriteModel};

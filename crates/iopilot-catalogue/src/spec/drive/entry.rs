@@ -35,7 +35,7 @@ impl Serialize for Entry {
     }
 }
 
-/// What kind of child an entry has.
+/// The kind of an entry's child.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum DeviceKind {

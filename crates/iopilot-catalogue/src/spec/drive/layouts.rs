@@ -17,10 +17,10 @@ pub struct G1Spec {
     /// Where the spares are.
     #[serde(default)]
     pub sparing: Sparing,
-    /// Cylinders of a range, for the sparing scheme that has ranges.
+    /// Cylinders of a range, for sparing schemes with ranges.
     #[serde(default = "one")]
     pub range_cylinders: u32,
-    /// In the order of their blocks.
+    /// The zones, in block order.
     #[serde(default)]
     pub zone: Vec<G1ZoneSpec>,
 }
@@ -29,7 +29,7 @@ fn one() -> u32 {
     1
 }
 
-/// One `[[drive.layout_g1.zone]]`. The angles are all in sectors, of which only whole ones count, or all in revolutions.
+/// One `[[drive.layout_g1.zone]]`. All angles are given in sectors (whole ones only), or all in revolutions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct G1ZoneSpec {
@@ -39,40 +39,40 @@ pub struct G1ZoneSpec {
     pub last_cylinder: u32,
     /// Sectors on each track.
     pub sectors_per_track: u32,
-    /// Where its first track starts.
+    /// The angle at which its first track starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_sectors: Option<f64>,
-    /// How much later a track starts after a change of head.
+    /// The skew after a change of head.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track_skew_sectors: Option<f64>,
-    /// How much later it starts after a change of cylinder.
+    /// The skew after a change of cylinder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cylinder_skew_sectors: Option<f64>,
-    /// What is added to that at each border of a range.
+    /// Added to that at each border of a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_skew_sectors: Option<f64>,
-    /// Where its first track starts.
+    /// The angle at which its first track starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_revolutions: Option<f64>,
-    /// How much later a track starts after a change of head.
+    /// The skew after a change of head.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track_skew_revolutions: Option<f64>,
-    /// How much later it starts after a change of cylinder.
+    /// The skew after a change of cylinder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cylinder_skew_revolutions: Option<f64>,
-    /// What is added to that at each border of a range.
+    /// Added to that at each border of a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_skew_revolutions: Option<f64>,
-    /// Sectors at its front that hold no blocks.
+    /// Sectors at its start that hold no blocks.
     #[serde(default)]
     pub empty_sectors: u64,
-    /// Spares in each place of the sparing scheme: sectors, or tracks.
+    /// Spares at each position of the sparing scheme: sectors, or tracks.
     #[serde(default)]
     pub spares: u32,
-    /// Places that are passed over, rising.
+    /// Slipped positions, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<u64>,
-    /// Bad places, each with the one that stands in for it.
+    /// Defective positions, each with its replacement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defects: Vec<(u64, u64)>,
 }
@@ -87,9 +87,9 @@ pub struct G2Spec {
     pub cylinders: u32,
     /// Size.
     pub capacity_sectors: u64,
-    /// `[first block, sectors, cylinder, head, first sector]`, in the order of blocks.
+    /// `[first block, sectors, cylinder, head, first sector]`, in block order.
     pub extents: Vec<(u64, u32, u32, u32, u32)>,
-    /// In the order of their blocks.
+    /// The zones, in block order.
     #[serde(default)]
     pub zone: Vec<G2ZoneSpec>,
 }
@@ -108,13 +108,13 @@ pub struct G2ZoneSpec {
     pub last_block: u64,
     /// Sectors on each track.
     pub sectors_per_track: u32,
-    /// Where its first track starts.
+    /// The angle at which its first track starts.
     #[serde(default)]
     pub offset_revolutions: f64,
-    /// How much later a track starts after a change of head.
+    /// The skew after a change of head.
     #[serde(default)]
     pub track_skew_revolutions: f64,
-    /// How much later it starts after a change of cylinder.
+    /// The skew after a change of cylinder.
     #[serde(default)]
     pub cylinder_skew_revolutions: f64,
 }
@@ -131,10 +131,10 @@ pub struct G4Spec {
     pub capacity_sectors: u64,
     /// Kinds of tracks: `[first sector, last sector, sectors in a revolution]`.
     pub patterns: Vec<(u32, u32, u32)>,
-    /// `[place, sectors]` passed over, rising.
+    /// Slipped sectors, as `[first sector, sectors]`, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slips: Vec<(u64, u64)>,
-    /// Blocks that lie elsewhere: `[first block, sectors, cylinder, head, first sector, sectors in a revolution]`.
+    /// Remapped blocks: `[first block, sectors, cylinder, head, first sector, sectors in a revolution]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaps: Vec<(u64, u32, u32, u32, u32, u32)>,
     /// The nodes; the last is the root.

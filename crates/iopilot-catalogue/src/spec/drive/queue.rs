@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 pub struct DriveQueueSpec {
     /// The policy.
     pub policy: String,
-    /// What the policies by cylinder know of the layout: 0 nothing, 1 and 2 zones, 3 slips as well, 4 everything, 6 the
-    /// mean number of sectors in a cylinder.
+    /// The layout information that cylinder-based policies use: 0 none, 1 and 2 zones, 3 also slips, 4 everything, 6
+    /// the mean number of sectors in a cylinder.
     pub cylinder_mapping: u32,
-    /// That mean.
+    /// The mean for `cylinder_mapping` 6.
     pub sectors_per_cylinder: u64,
-    /// From the choice of a read to the moment the arm moves.
+    /// The time from the choice of a read to the start of the arm.
     pub read_initiation_ms: f64,
-    /// The same of a write.
+    /// The same for a write.
     pub write_initiation_ms: f64,
-    /// The weight of age, for the policies that have one: DiskSim's `Timeout time/weight`, milliseconds for the weighted
-    /// policies, thousandths for the aged ones.
+    /// The weight of age, for the policies that use it. This is DiskSim's `Timeout time/weight`: milliseconds for the
+    /// weighted policies, thousandths for the aged ones.
     pub age_weight: f64,
-    /// What becomes of requests that have waited long: 0 nothing, 1 and 2 as the queue's timeout schemes.
+    /// The treatment of requests that have waited long: 0 none, 1 and 2 the queue's timeout schemes.
     pub timeout_scheme: u32,
-    /// After so long.
+    /// The wait after which that applies.
     pub timeout_s: f64,
-    /// The policy among these.
+    /// The policy among those requests.
     pub timeout_policy: String,
-    /// What else is done with a request: 0 nothing, 1 and 2 as the queue's schemes for overlapping requests.
+    /// The treatment of overlapping requests: 0 none, 1 and 2 the queue's overlap schemes.
     pub overlap: u32,
-    /// The sum of the bits of the sequential stream scheme; requests never become one in a drive.
+    /// The sum of the bits of the sequential stream scheme. In a drive, requests are never merged.
     pub streams: u32,
-    /// How many blocks a read may skip and still follow the one before.
+    /// Blocks that a read may skip and still continue a stream.
     pub stream_gap_sectors: u32,
 }
 
@@ -56,8 +56,8 @@ impl Default for DriveQueueSpec {
 }
 
 impl DriveQueueSpec {
-    /// Whether it says nothing but that commands are served as they come.
-    pub fn is_default(&self) -> bool {
+    /// Whether all values are the defaults: commands are served in order of arrival.
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 

@@ -1,4 +1,4 @@
-//! The tables of `[drive]` but for the layouts.
+//! The tables of `[drive]`, except for the layouts.
 
 use super::layouts::{G1Spec, G2Spec, G4Spec};
 use super::queue::DriveQueueSpec;
@@ -12,13 +12,13 @@ pub struct DriveSpec {
     /// Commands taken at once.
     #[serde(default = "one")]
     pub queue_depth: u32,
-    /// The order in which they are served.
+    /// The order in which commands are served.
     #[serde(default, skip_serializing_if = "DriveQueueSpec::is_default")]
     pub queue: DriveQueueSpec,
-    /// From when the arm may turn to the next request.
+    /// When the arm may start for the next request.
     #[serde(default = "acknowledged")]
     pub preseek: Preseek,
-    /// What turns and moves.
+    /// Rotation and arm.
     pub mechanics: DriveMechanicsSpec,
     /// The buffer.
     #[serde(default)]
@@ -29,13 +29,13 @@ pub struct DriveSpec {
     /// Writes.
     #[serde(default)]
     pub write: WriteSpec,
-    /// When the drive is on the bus.
+    /// When the drive occupies the bus.
     #[serde(default)]
     pub bus: BusSpec,
-    /// How long the firmware takes.
+    /// Processing times of the firmware.
     #[serde(default)]
     pub overheads: OverheadsSpec,
-    /// How to follow the drive itself by measured times; of calibrated drives.
+    /// How to follow the real drive's clock by measured times; calibrated drives only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredClock>,
     /// Zones with spares, slips and defects.
@@ -57,29 +57,29 @@ fn acknowledged() -> Preseek {
     Preseek::Acknowledged
 }
 
-/// `[drive.measured]`: how to follow the drive itself by measured times. Nothing of it is in the model.
+/// `[drive.measured]`: how to follow the real drive's clock by measured times. The model itself does not use it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredClock {
-    /// Which request a think time belongs to in the traces of this drive.
+    /// Which request a think time belongs to in this drive's traces.
     pub think: ThinkSide,
-    /// The part of the last error of the spindle's angle that is taken over, 0 to 1.
+    /// The part of the last error of the spindle's angle that is corrected, 0 to 1.
     pub phase_gain: f64,
-    /// Errors beyond this are cut to it.
+    /// Larger errors are clipped to this.
     pub phase_clip_revolutions: f64,
 }
 
-/// On which side of its request a think time lies.
+/// The position of a think time relative to its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkSide {
-    /// It passed before its request was issued.
+    /// It precedes the issue of its request.
     Before,
-    /// It passes after its request completed.
+    /// It follows the completion of its request.
     After,
 }
 
-/// `[drive.mechanics]`: what turns and moves.
+/// `[drive.mechanics]`: rotation and arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveMechanicsSpec {
@@ -88,9 +88,9 @@ pub struct DriveMechanicsSpec {
     /// Angle at time 0.
     #[serde(default)]
     pub initial_angle_revolutions: f64,
-    /// Changing the head within a cylinder.
+    /// The time to change the head within a cylinder.
     pub head_switch_ms: f64,
-    /// What a write waits longer for the arm to settle; may be negative.
+    /// Additional settling time of a write; may be negative.
     #[serde(default)]
     pub write_settle_ms: f64,
     /// The seek curve.
@@ -101,7 +101,7 @@ pub struct DriveMechanicsSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSeekSpec {
-    /// The same over any distance.
+    /// The same time for any distance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constant_ms: Option<f64>,
     /// Two straight lines through three numbers.
@@ -116,7 +116,7 @@ pub struct DriveSeekSpec {
     /// `[cylinders, ms]` pairs, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub table_ms: Vec<(u32, f64)>,
-    /// The same for writes, where they differ by more than the settle time; only beside `table_ms`.
+    /// The same for writes, where they differ by more than the settling time; only beside `table_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_table_ms: Vec<(u32, f64)>,
 }
@@ -143,7 +143,7 @@ pub struct HplSpec {
     pub short_ms: [f64; 2],
     /// Constant and factor of the distance.
     pub long_ms: [f64; 2],
-    /// Over 1, 2, ... cylinders: these go before the formula.
+    /// Measured times over 1, 2, ... cylinders, which override the formula.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured_ms: Vec<f64>,
 }
@@ -156,19 +156,19 @@ pub struct BufferSpec {
     pub segments: u32,
     /// The size of each.
     pub segment_sectors: u32,
-    /// How many of them may hold blocks that are to be written.
+    /// How many of them may hold dirty blocks.
     pub write_segments: u32,
     /// Whether one fixed segment takes all writes and never serves a read.
     pub separate_write_segment: bool,
     /// Whether segments keep their blocks after a request.
     pub caching: bool,
-    /// A write comes back for more data when no more than this part is to be written.
+    /// A write reconnects for more data when no more than this share is dirty.
     pub low_water: f64,
-    /// A read comes back when this part can be sent.
+    /// A read reconnects when this share can be sent.
     pub high_water: f64,
-    /// Whether the marks are parts of the request; else of the segment.
+    /// Whether the marks are shares of the request; otherwise of the segment.
     pub water_by_request: bool,
-    /// Whether a sector needs room when it begins to pass; else when it ends.
+    /// Whether a sector needs space when it begins to pass; otherwise when it ends.
     pub direct: bool,
 }
 
@@ -176,31 +176,31 @@ pub struct BufferSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReadSpec {
-    /// How far the drive reads on.
+    /// The extent of read-ahead.
     pub ahead: ReadAheadRule,
-    /// So much is read on before anything else may use the arm.
+    /// Read-ahead of this length completes before another request may use the arm.
     pub min_ahead_sectors: u32,
-    /// And no more than so much; 0 for what `keep` leaves.
+    /// The maximum of read-ahead; 0 for the limit that `keep` sets.
     pub max_ahead_sectors: u32,
-    /// What bounds read-ahead without a maximum.
+    /// The limit of read-ahead without a maximum.
     pub keep: KeepRequested,
-    /// Whether a full hit sets an idle arm to reading on.
+    /// Whether a full hit makes an idle arm continue read-ahead.
     pub ahead_on_hit: bool,
-    /// Whether sectors are read in the order in which they pass.
+    /// Whether sectors are read in the order in which they pass the head.
     pub immediate: bool,
-    /// Whether what passes before the first requested sector is kept.
+    /// Whether blocks that pass before the first requested sector are kept.
     pub free_blocks: bool,
-    /// Whether read-ahead can be broken off within a sector.
+    /// Whether read-ahead can be interrupted within a sector.
     pub stop_in_sector: bool,
-    /// Whether the block that is just being read ahead is a hit.
+    /// Whether the block that is currently read ahead counts as a hit.
     pub almost_hits: bool,
     /// Whether a partial hit is sent at once.
     pub partial_at_once: bool,
-    /// Whether a full hit may be sent while others wait.
+    /// Whether a full hit may be sent while other requests wait.
     pub sneaky_full: bool,
     /// The same for partial hits.
     pub sneaky_partial: bool,
-    /// Whether a waiting hit may be sent before it is its turn.
+    /// Whether a waiting hit may be sent before its turn.
     pub sneaky_intermediate: bool,
     /// Whether written blocks may serve reads.
     pub hits_on_written: bool,
@@ -210,24 +210,24 @@ pub struct ReadSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WriteSpec {
-    /// When writes are reported.
+    /// When a write is reported complete.
     pub fast: FastWrite,
-    /// Whether sectors are written in the order in which they pass.
+    /// Whether sectors are written in the order in which they pass the head.
     pub immediate: bool,
     /// Whether writes of adjacent blocks share a segment.
     pub combine: bool,
-    /// Whether a write takes its data before it is its turn.
+    /// Whether a write takes its data before its turn.
     pub prebuffering: bool,
-    /// Whether a fast write has the overhead after a write only where it goes on where that ended, and that after a
-    /// read otherwise.
+    /// Whether a fast write has the overhead after a write only if it continues that write, and otherwise the overhead
+    /// after a read.
     pub sequential_overhead: bool,
-    /// The least time to be on the track, for writes that do not continue the one before.
+    /// The minimum time until the head is on the track, for writes that do not continue the previous one.
     pub min_seek_delay_ms: f64,
-    /// Whether a write into what is being read ahead ends that.
+    /// Whether a write into blocks that are being read ahead ends the read-ahead.
     pub stops_prefetch: bool,
-    /// Whether a new command waits for read-ahead that moves the arm or is in a sector.
+    /// Whether a new command waits for read-ahead that moves the arm or is within a sector.
     pub waits_for_prefetch: bool,
-    /// The additional disconnection of some drives.
+    /// The additional disconnection that some drives make.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_disconnect: Option<ExtraDisconnectSpec>,
 }
@@ -238,15 +238,15 @@ pub struct WriteSpec {
 pub struct ExtraDisconnectSpec {
     /// Command processing.
     pub command_ms: f64,
-    /// Then disconnecting.
+    /// Disconnecting after that.
     pub disconnect_ms: f64,
-    /// From there to the reconnection.
+    /// The time from the disconnection to the reconnection.
     pub away_ms: f64,
     /// The next disconnection.
     pub second_disconnect_ms: f64,
-    /// The arm starts so long after command processing; may be negative.
+    /// The delay from the end of command processing to the start of the arm; may be negative.
     pub seek_delta_ms: f64,
-    /// The medium is not written before so much is in the buffer: for short requests, for others.
+    /// Sectors that must be in the buffer before the medium is written: for short requests, for others.
     pub buffered_first_sectors: [u32; 2],
 }
 
@@ -254,15 +254,15 @@ pub struct ExtraDisconnectSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusSpec {
-    /// Whether the drive stays from the command to the completion.
+    /// Whether the drive keeps the bus from the command to the completion.
     pub never_disconnect: bool,
-    /// Whether it stays while the rest of a read comes from the medium.
+    /// Whether it keeps the bus while the rest of a read comes from the medium.
     pub hold_read: bool,
-    /// Whether it stays while room for the rest of a write is made.
+    /// Whether it keeps the bus while the rest of a write waits for space.
     pub hold_write: bool,
-    /// What a sector costs toward the host; below 0 as 0.
+    /// Transfer time of a sector to the host; negative values count as 0.
     pub read_sector_ms: f64,
-    /// What a sector costs toward the medium; below 0 as 0.
+    /// Transfer time of a sector from the host; negative values count as 0.
     pub write_sector_ms: f64,
 }
 
@@ -270,9 +270,9 @@ pub struct BusSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OverheadsSpec {
-    /// Before anything else.
+    /// At the start of each request.
     pub per_request_ms: f64,
-    /// Until the data of a hit flow, after a read.
+    /// Until the data of a hit are sent, after a read.
     pub read_hit_after_read_ms: f64,
     /// The same after a write.
     pub read_hit_after_write_ms: f64,
@@ -280,28 +280,28 @@ pub struct OverheadsSpec {
     pub read_miss_after_read_ms: f64,
     /// The same after a write.
     pub read_miss_after_write_ms: f64,
-    /// Until the arm starts and data flow, with fast writes, after a read.
+    /// Until the arm starts and data are received, with fast writes, after a read.
     pub write_hit_after_read_ms: f64,
     /// The same after a write.
     pub write_hit_after_write_ms: f64,
-    /// Until the arm starts and data flow, without fast writes, after a read.
+    /// Until the arm starts and data are received, without fast writes, after a read.
     pub write_miss_after_read_ms: f64,
     /// The same after a write.
     pub write_miss_after_write_ms: f64,
-    /// From the last block of a read to the message.
+    /// From the last block of a read to the completion message.
     pub read_completion_ms: f64,
     /// The same for writes.
     pub write_completion_ms: f64,
     /// Before each transfer after a command or reconnection.
     pub data_preparation_ms: f64,
-    /// Winning the bus back.
+    /// Reselecting the initiator.
     pub first_reselect_ms: f64,
-    /// Winning it back again after an extra disconnection.
+    /// Reselecting it after an extra disconnection.
     pub other_reselect_ms: f64,
-    /// Leaving the bus in a read, after a read.
+    /// Disconnecting in a read, after a read.
     pub read_disconnect_after_read_ms: f64,
     /// The same after a write.
     pub read_disconnect_after_write_ms: f64,
-    /// Leaving the bus in a write.
+    /// Disconnecting in a write.
     pub write_disconnect_ms: f64,
 }

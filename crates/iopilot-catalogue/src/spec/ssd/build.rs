@@ -28,7 +28,7 @@ impl SsdSpec {
         h.protocol.unwrap_or(unsaid)
     }
 
-    /// The constants the model computes with; the values have been checked.
+    /// The constants of the model; the values have been checked.
     pub(in crate::spec) fn model(&self) -> FlashModel {
         let (n, h, b, f) = (&self.nand, &self.host, &self.buffer, &self.ftl);
         FlashModel {

@@ -1,4 +1,4 @@
-//! Whether the values of `[ssd]` make a drive.
+//! Checks the values of `[ssd]`.
 
 use super::{SsdBufferSpec, SsdFtlSpec, SsdHostSpec, SsdNandSpec, SsdSpec};
 use crate::spec::bounds::{SpecCheck, within};
@@ -71,7 +71,7 @@ impl SsdSpec {
         if dies * u64::from(blocks) * block >= u64::from(u32::MAX) {
             return refuse("ftl.unit_kib", f.unit_kib, "so much that there are fewer than 2^32 units");
         }
-        // Open blocks, those kept erased, and a row of each block that moves may leave unused.
+        // Open blocks and blocks kept erased are excluded, and so is a row of each block, which moves may leave unused.
         let used = dies * u64::from(blocks - f.gc_high_blocks - 2) * (block - row);
         let room = used * u64::from(f.unit_kib) * 2;
         if self.capacity_sectors > room {

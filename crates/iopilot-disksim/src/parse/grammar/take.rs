@@ -1,4 +1,4 @@
-//! Taking one token.
+//! Consumes single tokens.
 
 use super::{Grammar, Named};
 use crate::parse::files::FileLine;
@@ -15,7 +15,7 @@ impl Grammar {
         Ok(self.input.peek()?.is_some_and(|t| t.kind == TokenKind::Mark(mark)))
     }
 
-    /// Takes a mark; where it stands.
+    /// Consumes a mark; returns its place.
     pub(super) fn mark(&mut self, mark: u8, field: &str, expected: &str) -> Result<FileLine, InputError> {
         if !self.at_mark(mark)? {
             return Err(self.input.unexpected(field, expected));
@@ -23,7 +23,7 @@ impl Grammar {
         Ok(self.input.next()?.map(|t| t.place).unwrap_or_default())
     }
 
-    /// Takes a word that is no number.
+    /// Consumes a word that is not a number.
     pub(super) fn word(&mut self, field: &str, expected: &str) -> Result<Named, InputError> {
         match self.input.peek()? {
             Some(token) if token.kind == TokenKind::Word && !self.is_reserved(&token) => {
@@ -35,7 +35,7 @@ impl Grammar {
         }
     }
 
-    /// Takes a word or a number, as text.
+    /// Consumes a word or a number, as text.
     pub(super) fn any_word(&mut self, field: &str, expected: &str) -> Result<(String, FileLine), InputError> {
         match self.input.peek()? {
             Some(token) if !matches!(token.kind, TokenKind::Mark(_)) && !self.is_reserved(&token) => {

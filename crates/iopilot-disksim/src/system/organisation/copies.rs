@@ -55,7 +55,7 @@ impl Copies<'_> {
         }
     }
 
-    /// The copy with the least value among those considered. A number is drawn only where several have it.
+    /// The copy with the least value among those considered. A number is drawn only to break a tie.
     fn least(&self, value: impl Fn(usize) -> u64, considered: impl Fn(usize) -> bool, random: &mut Rand48) -> usize {
         let least = (0..self.copies).filter(|&c| considered(c)).map(&value).min().unwrap_or(0);
         let mut ties = (0..self.copies).filter(|&c| considered(c) && value(c) == least);

@@ -1,25 +1,25 @@
-//! Rows of units with parity: what a write reads, writes, and waits for.
+//! Rows of units with parity: the reads, writes and dependencies of a write.
 
-use crate::system::organisation::plan::Later;
+use crate::system::organisation::plan::WaitingWrite;
 use crate::system::organisation::{AccessPlan, DeviceAccess};
 use iopilot_block::Op;
 
-/// Where the parity of each row lies.
+/// The position of the parity of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParityRotation {
-    /// On the last device, always (RAID 4).
+pub(crate) enum ParityRotation {
+    /// Always on the last device (RAID 4).
     LastDevice,
-    /// Moving left; data begin behind it (DiskSim's type 1).
+    /// Moving left; data start behind the parity (DiskSim's type 1).
     LeftSymmetric,
     /// Moving left; data ascend from the first device (type 2).
     LeftAsymmetric,
     /// Moving right; data ascend from the first device (type 3).
     RightAsymmetric,
-    /// Moving right; data begin behind it (type 4).
+    /// Moving right; data start behind the parity (type 4).
     RightSymmetric,
 }
 
-/// Accesses on one device at most this far apart become one, with the blocks between them.
+/// Accesses on one device with at most this gap are joined, including the blocks between them.
 const GAP: u64 = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct ParityLayout {
     pub(super) devices: u64,
     pub(super) blocks: u64,
     pub(super) rotation: ParityRotation,
-    /// Rows over which parity stays on the same device.
+    /// Rows for which parity stays on the same device.
     pub(super) rows_per_turn: u64,
 }
 
@@ -50,8 +50,8 @@ impl ParityLayout {
         }
     }
 
-    /// Row, unit of the row and offset in it of block `a`, and the length of that row's units. What is left of each
-    /// device after the last whole unit is one more row of smaller units.
+    /// Row, unit of the row and offset in it of block `a`, and the length of that row's units. The remainder of each
+    /// device after the last whole unit forms one more row of smaller units.
     fn place(&self, a: u64) -> (u64, u64, u64, u64) {
         let (data, rows) = (self.devices - 1, self.blocks / self.unit);
         let full = rows * self.unit * data;
@@ -77,7 +77,7 @@ struct Piece {
     sectors: u64,
 }
 
-/// Reused from request to request.
+/// Buffers reused from request to request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pieces: Vec<Piece>,
@@ -86,7 +86,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Plans `sectors` blocks from `a`. Writes of fewer than `limit` units of a row read old data and parity.
+    /// Plans `sectors` blocks from `a`. Writes of fewer than `limit` units of a row read the old data and parity.
     #[expect(clippy::too_many_arguments)]
     pub(super) fn plan(
         &mut self,
@@ -100,7 +100,7 @@ impl Rows {
     ) {
         self.reads.clear();
         self.writes.clear();
-        // Only the first and the last row can be partial: two bits tell their reads apart.
+        // Only the first and the last row can be partial, so two bits distinguish their reads.
         let (mut mask, mut first) = (1, true);
         while sectors > 0 {
             let (row, ..) = layout.place(a);
@@ -132,15 +132,15 @@ impl Rows {
         join(&mut self.reads);
         join(&mut self.writes);
         plan.now.extend_from_slice(&self.reads);
-        plan.later.extend(self.writes.iter().map(|&access| Later { access, waits: 0 }));
+        plan.later.extend(self.writes.iter().map(|&access| WaitingWrite { access, waits: 0 }));
         plan.settle(synchronous);
     }
 
-    /// Adds the parity writes of the row in `pieces`, whose units are `unit` blocks long, and the reads for them.
+    /// Adds the parity writes of the row in `pieces`, whose units are `unit` blocks long, and the reads they need.
     fn parity(&mut self, layout: &ParityLayout, row: u64, unit: u64, limit: usize, whole: bool, mask: &mut u8) {
         let pieces = std::mem::take(&mut self.pieces);
         match pieces[..] {
-            // Two units of one row whose ranges do not meet have two parity extents.
+            // Two units of one row whose ranges do not overlap have two parity extents.
             [a, b] if whole && b.offset + b.sectors < a.offset => {
                 self.update(layout, row, &[b], (b.offset, b.sectors), limit, mask);
                 self.update(layout, row, &[a], (a.offset, a.sectors), limit, mask);
@@ -152,7 +152,7 @@ impl Rows {
     }
 
     /// Adds a parity write of the blocks `from..from + length` of `row`'s units for the data written in `pieces`, and
-    /// the reads for it.
+    /// the reads it needs.
     fn update(
         &mut self,
         layout: &ParityLayout,
@@ -205,8 +205,8 @@ impl Rows {
     }
 }
 
-/// Joins accesses on one device with small gaps between them. Those left on one device come in falling order, as
-/// DiskSim issues them.
+/// Joins accesses on one device with small gaps between them. The remaining accesses on a device are in descending
+/// order, as DiskSim issues them.
 fn join(accesses: &mut Vec<DeviceAccess>) {
     accesses.sort_unstable_by_key(|a| (a.device, a.lba));
     let mut kept = 0;

@@ -1,36 +1,36 @@
-//! [`AccessPlan`]: the accesses that a request comes to, and which wait for which.
+//! [`AccessPlan`]: the accesses of a request, and their dependencies.
 
 use iopilot_block::Op;
 
 /// An access to one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceAccess {
-    /// Which device.
-    pub device: u32,
+pub(crate) struct DeviceAccess {
+    /// The device.
+    pub(crate) device: u32,
     /// First block.
-    pub lba: u64,
+    pub(crate) lba: u64,
     /// Blocks.
-    pub sectors: u32,
+    pub(crate) sectors: u32,
     /// Read or write.
-    pub op: Op,
-    /// The rows of parity that it reads for, or whose parity it writes, one bit each.
+    pub(crate) op: Op,
+    /// The rows of parity that it reads for or whose parity it writes, one bit each.
     pub(crate) rows: u8,
 }
 
 /// A write that waits for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Later {
+pub(crate) struct WaitingWrite {
     pub(crate) access: DeviceAccess,
-    /// How many reads are still missing.
+    /// The number of reads it still waits for.
     pub(crate) waits: u32,
 }
 
 /// The accesses of one request. Its vectors are reused from request to request.
 #[derive(Clone, Debug, Default)]
-pub struct AccessPlan {
-    /// Those that may begin at once.
+pub(crate) struct AccessPlan {
+    /// Accesses that may start at once.
     pub(crate) now: Vec<DeviceAccess>,
-    pub(crate) later: Vec<Later>,
+    pub(crate) later: Vec<WaitingWrite>,
     synchronous: bool,
 }
 
@@ -41,27 +41,23 @@ impl AccessPlan {
         self.synchronous = false;
     }
 
-    /// How many accesses there are in all.
-    pub fn len(&self) -> usize {
+    /// The number of accesses.
+    pub(crate) fn len(&self) -> usize {
         self.now.len() + self.later.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The accesses that may begin at once.
-    pub fn ready(&self) -> &[DeviceAccess] {
+    /// The accesses that may start at once.
+    pub(crate) fn ready(&self) -> &[DeviceAccess] {
         &self.now
     }
 
     /// The accesses that wait for others.
-    pub fn waiting(&self) -> impl Iterator<Item = &DeviceAccess> {
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &DeviceAccess> {
         self.later.iter().map(|later| &later.access)
     }
 
-    /// Counts, for every waiting write, the reads in `now` that it needs; those that need none may begin at once.
+    /// Counts, for every waiting write, the reads in `now` that it needs. Writes that need none may start at once.
     pub(crate) fn settle(&mut self, synchronous: bool) {
         self.synchronous = synchronous;
         let Self { now, later, .. } = self;
@@ -78,8 +74,8 @@ impl AccessPlan {
         debug_assert!(later.is_empty() || reads > 0);
     }
 
-    /// `done` has ended: calls `begin` for each access that waited for nothing else.
-    pub fn completed(&mut self, done: &DeviceAccess, mut begin: impl FnMut(DeviceAccess)) {
+    /// Completes `done`: calls `begin` for each access that waited for nothing else.
+    pub(crate) fn completed(&mut self, done: &DeviceAccess, mut begin: impl FnMut(DeviceAccess)) {
         if done.op != Op::Read {
             return;
         }
@@ -97,8 +93,8 @@ impl AccessPlan {
     }
 }
 
-/// A write waits for the reads on its own device; a parity write for all reads of its row; all for all where writes
-/// are synchronous.
+/// A write waits for the reads on its own device, and a parity write also for all reads of its row. With synchronous
+/// writes, every write waits for all reads.
 fn needs(synchronous: bool, write: &DeviceAccess, read: &DeviceAccess) -> bool {
     read.op == Op::Read && (synchronous || write.device == read.device || write.rows & read.rows != 0)
 }

@@ -6,7 +6,7 @@ use iopilot_block::Op;
 /// A run of blocks on one device of an organisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceExtent {
-    /// Place in the organisation.
+    /// The position of the device in the organisation.
     pub(super) device: u64,
     pub(super) lba: u64,
     pub(super) sectors: u64,
@@ -18,7 +18,7 @@ impl DeviceExtent {
     }
 }
 
-/// Units of `unit` blocks, one device after the other; what is left of each device after the last whole unit is one
+/// Units of `unit` blocks, one device after the other. The remainder of each device after the last whole unit forms one
 /// more row of smaller units.
 pub(super) struct StripedLayout {
     pub(super) unit: u64,
@@ -27,7 +27,7 @@ pub(super) struct StripedLayout {
 }
 
 impl StripedLayout {
-    /// The place of block `a`, and how many blocks follow in its unit (itself included).
+    /// The place of block `a`, and the number of blocks left in its unit, including itself.
     pub(super) fn place(&self, a: u64) -> (u64, u64, u64) {
         let rows = self.blocks / self.unit;
         let full = rows * self.unit * self.devices;
@@ -42,8 +42,8 @@ impl StripedLayout {
         }
     }
 
-    /// One extent for each device that `sectors` blocks from `a` touch, in the order of first touch: its units follow
-    /// each other on the device.
+    /// One extent for each device that `sectors` blocks from `a` touch, in the order of first touch. The units of one
+    /// device are consecutive there.
     pub(super) fn extents(&self, mut a: u64, mut sectors: u64, out: &mut Vec<DeviceExtent>) {
         let first = out.len();
         while sectors > 0 {

@@ -14,7 +14,6 @@ impl DriverQueues for Idle {
 
 fn config(devices: u32, unit: u64, redundancy: LogicalRedundancy) -> OrganisationConfig {
     OrganisationConfig {
-        name: "org0".into(),
         addressing: Addressing::Array,
         spread: BlockSpread::Striped(unit),
         redundancy,
@@ -40,11 +39,11 @@ fn brief(accesses: &[DeviceAccess]) -> Vec<(u32, u64, u32)> {
 }
 
 #[test]
-fn parity_moves_left_and_data_begin_behind_it() {
+fn parity_moves_left_and_data_start_behind_it() {
     let rows = |rotation, row| {
         parity::ParityLayout { unit: 8, devices: 4, blocks: 1000, rotation, rows_per_turn: 1 }.devices_of(row)
     };
-    // The text-book pictures of the four layouts, two rows each.
+    // The textbook pictures of the four layouts, two rows each.
     assert_eq!(rows(ParityRotation::LeftSymmetric, 0), (3, vec![0, 1, 2]));
     assert_eq!(rows(ParityRotation::LeftSymmetric, 1), (2, vec![3, 0, 1]));
     assert_eq!(rows(ParityRotation::LeftAsymmetric, 1), (2, vec![0, 1, 3]));
@@ -68,7 +67,7 @@ fn a_small_write_reads_old_data_and_parity_first() {
     assert_eq!(brief(p.ready()), [(0, 3, 4), (4, 3, 4)]);
     let writes: Vec<DeviceAccess> = p.waiting().copied().collect();
     assert_eq!(brief(&writes), [(0, 3, 4), (4, 3, 4)]);
-    // The data write waits for its own device only, the parity write for both.
+    // The data write waits only for its own device, the parity write for both.
     let reads = p.ready().to_vec();
     let (data, old_parity) = (reads[1], reads[0]);
     assert_eq!((data.device, old_parity.device), (0, 4));
@@ -99,11 +98,11 @@ fn a_full_row_reads_nothing() {
 }
 
 #[test]
-fn two_units_that_do_not_meet_have_two_parity_extents() {
+fn two_units_that_do_not_overlap_have_two_parity_extents() {
     let mut o = LogicalOrganisation::new(config(9, 200, parity(ParityRotation::LeftSymmetric, 0.5)));
     let p = plan(&mut o, 190, 20, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 190, 10), (1, 0, 10), (8, 0, 10), (8, 190, 10)]);
-    // Those that meet have one, over the whole unit.
+    // Units that overlap have one, over the whole unit.
     let p = plan(&mut o, 100, 200, Op::Write);
     assert_eq!(brief(p.ready()), [(0, 100, 100), (1, 0, 100), (8, 0, 200)]);
 }
@@ -135,8 +134,8 @@ fn any_redundancy() -> impl Strategy<Value = LogicalRedundancy> {
 }
 
 proptest! {
-    /// Every access lies within its device, every plan comes to its end, and a read reads as many blocks as it should
-    /// (more only for the gaps that joining includes).
+    /// Every access lies within its device, every plan completes, and a read reads the requested number of blocks (more
+    /// only for the gaps that joining includes).
     #[test]
     fn plans_are_complete(
         redundancy in any_redundancy(),
@@ -152,7 +151,7 @@ proptest! {
         prop_assume!(lba + u64::from(sectors) <= o.capacity());
         let op = if read { Op::Read } else { Op::Write };
         let mut p = plan(&mut o, lba, sectors, op);
-        prop_assert!(!p.is_empty());
+        prop_assert!(p.len() > 0);
         let mut done = 0;
         let mut todo = p.ready().to_vec();
         let total = p.len();

@@ -7,11 +7,11 @@ use crate::system::organisation::DeviceAccess;
 use iopilot_block::{Flags, InputError, Lba, Nanos, RequestId, Sectors};
 use iopilot_device::DeviceRequest;
 
-/// How long an access was in the driver's queue and at the device, as traced.
+/// Time in the driver's queue and at the device, from the trace.
 type TracedTimes = Option<(Nanos, Nanos)>;
 
 impl Simulation {
-    /// An access enters its device's queue, and goes on if it may.
+    /// Puts an access into its device's queue, and sends it if possible.
     pub(super) fn begin(
         &mut self,
         access: DeviceAccess,
@@ -33,7 +33,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// An access enters its device's queue; its job.
+    /// Puts an access into its device's queue; returns its job.
     fn enqueue(&mut self, access: DeviceAccess, request: u32, times: TracedTimes, now: Nanos) -> Result<u32, RunError> {
         let capacity = self.parts.capacities[access.device as usize];
         if access.lba + u64::from(access.sectors) > capacity {
@@ -51,7 +51,7 @@ impl Simulation {
         self.refuse(InputError::new("access", got, format!("blocks below {capacity}, the size of the device")))
     }
 
-    /// Sends what `device` may have.
+    /// Sends as many accesses to `device` as the limits allow.
     fn dispatch(&mut self, device: usize, now: Nanos) {
         while let Some(sending) = self.parts.driver.next(device, now, self.parts.subsystem.positions(device)) {
             self.send(sending, now);
@@ -82,7 +82,7 @@ impl Simulation {
         }
     }
 
-    /// What was sent under the name of `job` has ended.
+    /// Handles the completion of the access, or piece of it, sent for `job`.
     pub(super) fn access_ended(&mut self, job: u32, now: Nanos) -> Result<(), RunError> {
         if let Some(sending) = self.parts.driver.next_piece(job) {
             self.send(sending, now);
@@ -92,7 +92,7 @@ impl Simulation {
         let mut ended = std::mem::take(&mut self.buffers.ended);
         ended.clear();
         self.parts.driver.completed(job, now, &mut ended);
-        // New accesses enter the queues before the device is given its next one.
+        // New accesses must enter the queues before the device gets its next one.
         self.buffers.touched.clear();
         for &job in &ended {
             self.follow(job, device, now)?;
@@ -118,7 +118,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Measures a job that has ended, and puts into queues what its request's plan has for after it.
+    /// Records a completed job, and queues the accesses of its request that waited for it.
     fn follow(&mut self, job: u32, device: usize, now: Nanos) -> Result<(), RunError> {
         let job = *self.parts.driver.job(job);
         let (queue, access) = (job.issued.since(job.arrived), now.since(job.issued.max(job.arrived)));

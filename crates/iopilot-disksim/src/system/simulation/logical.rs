@@ -1,10 +1,10 @@
-//! [`LogicalRequests`]: the requests to organisations that are under way.
+//! [`LogicalRequests`]: the requests to organisations in flight.
 
 use crate::system::organisation::AccessPlan;
 use iopilot_block::{Criticality, Nanos, Op};
 use std::collections::HashMap;
 
-/// A logical request under way.
+/// A logical request in flight.
 #[derive(Debug)]
 pub(super) struct LogicalRequest {
     pub(super) organisation: usize,
@@ -12,24 +12,24 @@ pub(super) struct LogicalRequest {
     pub(super) op: Op,
     pub(super) criticality: Criticality,
     pub(super) operation: Option<u64>,
-    /// Its accesses that have not ended.
+    /// Its uncompleted accesses.
     pub(super) remaining: u32,
     pub(super) plan: AccessPlan,
     /// Its accesses in the driver, for raising their priority.
     pub(super) jobs: Vec<u32>,
 }
 
-/// The requests under way, by number. Numbers are reused, and with them what their requests have allocated.
+/// The requests in flight, by number. Numbers are reused together with the allocations of their requests.
 #[derive(Debug, Default)]
 pub(super) struct LogicalRequests {
     all: Vec<LogicalRequest>,
     free: Vec<u32>,
-    /// Those of processes that may still wait for them.
+    /// Requests for which a process may still wait.
     by_operation: HashMap<u64, u32>,
 }
 
 impl LogicalRequests {
-    /// Adds a request, whose plan is still to be made. Answers its number.
+    /// Adds a request, whose plan is still to be made. Returns its number.
     pub(super) fn insert(
         &mut self,
         organisation: usize,
@@ -55,22 +55,22 @@ impl LogicalRequests {
         number
     }
 
-    /// The request of this number.
+    /// The request with this number.
     pub(super) fn get(&self, number: u32) -> &LogicalRequest {
         &self.all[number as usize]
     }
 
-    /// The request of this number, to change it.
+    /// The request with this number, to be changed.
     pub(super) fn get_mut(&mut self, number: u32) -> &mut LogicalRequest {
         &mut self.all[number as usize]
     }
 
-    /// The request that is this operation of a process, if the process may still wait for it.
+    /// The request of this operation, if the process may still wait for it.
     pub(super) fn of_operation(&self, operation: u64) -> Option<u32> {
         self.by_operation.get(&operation).copied()
     }
 
-    /// The request has ended: its number is free.
+    /// Removes a completed request: its number becomes free.
     pub(super) fn remove(&mut self, number: u32) {
         if let Some(operation) = self.all[number as usize].operation {
             self.by_operation.remove(&operation);

@@ -1,15 +1,15 @@
-//! Logical requests: how they arrive, and how they end.
+//! The arrival and completion of logical requests.
 
 use super::{Simulation, SystemWarmUp};
 use crate::system::RunError;
 use crate::system::load::{Incoming, SystemLoad};
 use iopilot_block::{InputError, Nanos};
 
-/// An organisation with so many requests outstanding ends the run.
+/// A run ends when an organisation has this many requests outstanding.
 const SATURATION: u64 = 10_000;
 
 impl Simulation {
-    /// A request reaches the driver; whether its organisation is saturated now.
+    /// A request arrives at the driver. Returns whether its organisation is now saturated.
     pub(super) fn arrive(&mut self, incoming: Incoming, now: Nanos) -> Result<bool, RunError> {
         self.arrivals += 1;
         if let Some(log) = &mut self.parts.log {
@@ -32,7 +32,7 @@ impl Simulation {
         Ok(*outstanding >= SATURATION)
     }
 
-    /// Finds the organisation of a request and plans its accesses; the organisation, and the request's number.
+    /// Finds the organisation of a request and plans its accesses. Returns the organisation and the request's number.
     fn admit(&mut self, incoming: &Incoming, now: Nanos) -> Result<(usize, u32), RunError> {
         let &Incoming { device, lba, sectors, op, criticality, operation, .. } = incoming;
         let mut organisations = self.parts.organisations.iter().enumerate();
@@ -55,7 +55,7 @@ impl Simulation {
         self.refuse(InputError::new("request", got, "a request that lies in a logical organisation"))
     }
 
-    /// Says where in the trace the request comes from.
+    /// Adds the request's place in the trace to an error.
     pub(super) fn refuse(&self, error: InputError) -> RunError {
         match &self.parts.load {
             SystemLoad::Trace(trace) => trace.locate(error).into(),
@@ -63,7 +63,7 @@ impl Simulation {
         }
     }
 
-    /// All accesses of a request have ended.
+    /// Handles a request whose accesses have all completed.
     pub(super) fn request_ended(&mut self, number: u32, now: Nanos) -> Result<(), RunError> {
         let logical = self.requests.get(number);
         let (organisation, operation) = (logical.organisation, logical.operation);
@@ -80,11 +80,11 @@ impl Simulation {
         Ok(())
     }
 
-    /// A process waits for its request now.
+    /// Raises the priority of a request that its process now waits for.
     pub(super) fn raise(&mut self, operation: u64) {
         let Some(number) = self.requests.of_operation(operation) else { return };
         for &job in &self.requests.get(number).jobs {
-            // Numbers of ended jobs may be others' by now.
+            // The number of a completed job may belong to another job by now.
             if self.parts.driver.job(job).request == number {
                 self.parts.driver.raise(job);
             }
