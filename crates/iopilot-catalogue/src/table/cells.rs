@@ -158,7 +158,7 @@ impl TimeTable {
     }
 
     /// The mean over all sizes, for a lookup without the size (GF 3.5.1). For an empty column see [`TimeTable::time`].
-    pub(super) fn column_mean(&self, column: usize) -> Option<Nanos> {
+    pub fn column_mean(&self, column: usize) -> Option<Nanos> {
         let at = self.filled.partition_point(|&c| (c as usize) < column);
         let above = self.filled.get(at).map(|&c| c as usize);
         let below = at.checked_sub(1).map(|i| self.filled[i] as usize);
