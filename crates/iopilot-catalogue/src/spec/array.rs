@@ -13,7 +13,7 @@ pub struct ArraySpec {
     /// The members: a name of the catalogue, or a TOML file.
     pub disk: String,
     /// Number of members.
-    pub(crate) members: u32,
+    pub members: u32,
     /// Stripe unit; 64 if left out.
     pub(crate) stripe_unit_kib: Option<u32>,
     /// The amount of data on a member after which the parity moves on; the stripe unit if left out. RAID 5 and 6.
