@@ -1,6 +1,6 @@
 //! [`Links`] and [`List`]: linked lists of the values in a slab, without an allocation per entry.
 
-use crate::RequestId;
+use crate::{IoIndex, RequestId, SourceHandle};
 
 /// A name that is a small, dense number, so that data about it can be kept in a `Vec`.
 pub trait SlotIndex: Copy + Eq {
@@ -21,6 +21,36 @@ impl SlotIndex for RequestId {
 
     fn from_index(index: usize) -> Self {
         Self::from_index(index)
+    }
+}
+
+impl SlotIndex for IoIndex {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::from_index(index))
+    }
+}
+
+impl SlotIndex for SourceHandle {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(index as u64)
+    }
+}
+
+impl SlotIndex for usize {
+    fn index(self) -> usize {
+        self
+    }
+
+    fn from_index(index: usize) -> Self {
+        index
     }
 }
 
