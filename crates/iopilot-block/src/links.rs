@@ -1,6 +1,6 @@
 //! [`Links`] and [`List`]: linked lists of the values in a slab, without an allocation per entry.
 
-use crate::RequestId;
+use crate::{IoIndex, RequestId, SourceHandle};
 
 /// A name that is a small, dense number, so that data about it can be kept in a `Vec`.
 pub trait SlotIndex: Copy + Eq {
@@ -15,30 +15,72 @@ pub trait SlotIndex: Copy + Eq {
 }
 
 impl SlotIndex for RequestId {
+    #[inline]
     fn index(self) -> usize {
         Self::index(self)
     }
 
+    #[inline]
     fn from_index(index: usize) -> Self {
         Self::from_index(index)
     }
 }
 
+impl SlotIndex for IoIndex {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    #[inline]
+    fn from_index(index: usize) -> Self {
+        Self(u32::from_index(index))
+    }
+}
+
+impl SlotIndex for SourceHandle {
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    #[inline]
+    fn from_index(index: usize) -> Self {
+        Self(index as u64)
+    }
+}
+
+impl SlotIndex for usize {
+    #[inline]
+    fn index(self) -> usize {
+        self
+    }
+
+    #[inline]
+    fn from_index(index: usize) -> Self {
+        index
+    }
+}
+
 impl SlotIndex for u32 {
+    #[inline]
     fn index(self) -> usize {
         self as usize
     }
 
+    #[inline]
     fn from_index(index: usize) -> Self {
         Self::try_from(index).expect("fewer than 2^32 slots")
     }
 }
 
 impl SlotIndex for u16 {
+    #[inline]
     fn index(self) -> usize {
         usize::from(self)
     }
 
+    #[inline]
     fn from_index(index: usize) -> Self {
         Self::try_from(index).expect("fewer than 2^16 slots")
     }

@@ -35,6 +35,11 @@ impl<T, I: SlotIndex> Slab<T, I> {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
+    /// An empty slab that allocates nothing until it holds more than `capacity` values.
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
     /// Adds `value` and names it.
     #[inline]
     pub fn insert(&mut self, value: T) -> I {
@@ -85,6 +90,16 @@ impl<T, I: SlotIndex> Slab<T, I> {
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
+
+    /// All slots, among them those whose value was removed.
+    pub fn as_slice(&self) -> &[T] {
+        &self.slots
+    }
+
+    /// All slots, among them those whose value was removed.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.slots
+    }
 }
 
 impl<T, I: SlotIndex> Default for Slab<T, I> {
@@ -122,6 +137,15 @@ mod tests {
         slab.clear();
         assert_eq!((slab.len(), slab.slots()), (0, 0));
         assert_eq!(['c', 'd'].map(|value| slab.insert(value)), [a, b]);
+    }
+
+    #[test]
+    fn a_slice_shows_removed_values_too() {
+        let mut slab: Slab<char> = Slab::with_capacity(2);
+        let [a, _] = ['a', 'b'].map(|value| slab.insert(value));
+        slab.remove(a);
+        slab.as_mut_slice()[1] = 'c';
+        assert_eq!(slab.as_slice(), ['a', 'c']);
     }
 
     #[test]

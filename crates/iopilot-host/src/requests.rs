@@ -1,7 +1,7 @@
 //! [`HostRequests`]: the requests of all processes, with their classes and results.
 
 use crate::page_cache::PageKey;
-use iopilot_block::{Criticality, Histogram, Nanos, Op, RequestClass, TimeLimits};
+use iopilot_block::{Criticality, Histogram, Nanos, Op, RequestClass, Slab, TimeLimits};
 
 /// A request. It is kept until it is complete and was wanted.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,7 @@ pub(crate) struct HostRequest {
 /// All requests in flight or possibly still wanted, in a slab; and statistics of the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostRequests {
-    slots: Vec<HostRequest>,
-    free: Vec<usize>,
+    requests: Slab<HostRequest, usize>,
     /// The number of requests issued so far.
     issued: u64,
     /// Requests issued before this time are not counted.
@@ -50,7 +49,7 @@ impl HostRequests {
         now: Nanos,
     ) -> usize {
         let slot = self.add(process, io.op, io.class, cpu, None, now);
-        self.slots[slot].place = Some(place);
+        self.requests[slot].place = Some(place);
         slot
     }
 
@@ -79,7 +78,8 @@ impl HostRequests {
         // A time-critical request is wanted at once.
         let wanted = (class == Criticality::TimeCritical).then_some(now);
         let is_kept = page.is_some();
-        let request = HostRequest {
+        self.issued += 1;
+        self.requests.insert(HostRequest {
             process,
             op,
             class,
@@ -91,18 +91,7 @@ impl HostRequests {
             complete: None,
             is_handled: false,
             place: None,
-        };
-        self.issued += 1;
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot] = request;
-                slot
-            }
-            None => {
-                self.slots.push(request);
-                self.slots.len() - 1
-            }
-        }
+        })
     }
 
     /// The number issued, including those not counted.
@@ -111,7 +100,7 @@ impl HostRequests {
     }
 
     pub(crate) fn get(&self, slot: usize) -> &HostRequest {
-        &self.slots[slot]
+        &self.requests[slot]
     }
 
     /// Turns the statistics off.
@@ -121,23 +110,23 @@ impl HostRequests {
 
     /// Notes that its completion interrupt has been handled.
     pub(crate) fn handled(&mut self, slot: usize) {
-        self.slots[slot].is_handled = true;
+        self.requests[slot].is_handled = true;
     }
 
     /// Notes that its process now keeps it at index `place`.
     pub(crate) fn moved(&mut self, slot: usize, place: usize) {
-        self.slots[slot].place = Some(place);
+        self.requests[slot].place = Some(place);
     }
 
     /// Restarts the statistics with the requests issued from now on.
     pub(crate) fn restart(&mut self, now: Nanos) {
-        let (slots, free) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.free));
-        *self = Self { slots, free, issued: self.issued, from: now, ..Self::default() };
+        let requests = std::mem::take(&mut self.requests);
+        *self = Self { requests, issued: self.issued, from: now, ..Self::default() };
     }
 
     /// Notes its completion.
     pub(crate) fn complete(&mut self, slot: usize, now: Nanos) {
-        let request = &mut self.slots[slot];
+        let request = &mut self.requests[slot];
         request.complete = Some(now);
         if request.issued < self.from {
             return;
@@ -148,26 +137,26 @@ impl HostRequests {
 
     /// Notes that a process wants the data. Returns whether it is the first to do so.
     pub(crate) fn want(&mut self, slot: usize, now: Nanos) -> bool {
-        let is_first = self.slots[slot].wanted.is_none();
-        self.slots[slot].wanted.get_or_insert(now);
+        let is_first = self.requests[slot].wanted.is_none();
+        self.requests[slot].wanted.get_or_insert(now);
         is_first
     }
 
     /// Whether it is time-limited and not wanted yet.
     pub(crate) fn is_unwanted(&self, slot: usize) -> bool {
-        let request = &self.slots[slot];
+        let request = &self.requests[slot];
         request.class == Criticality::TimeLimited && request.wanted.is_none()
     }
 
     /// The page no longer needs this complete request.
     pub(crate) fn release(&mut self, slot: usize) {
-        self.slots[slot].is_kept = false;
+        self.requests[slot].is_kept = false;
         self.forget_if_over(slot, false);
     }
 
     /// Counts and frees a request to which nothing more can happen, or whose process no longer `cares`. Returns whether it did.
     pub(crate) fn forget_if_over(&mut self, slot: usize, cares: bool) -> bool {
-        let HostRequest { class, issued, wanted, complete, is_kept, .. } = self.slots[slot];
+        let HostRequest { class, issued, wanted, complete, is_kept, .. } = self.requests[slot];
         let Some(complete) = complete.filter(|_| !is_kept) else { return false };
         if cares && wanted.is_none() && class == Criticality::TimeLimited {
             return false;
@@ -185,8 +174,7 @@ impl HostRequests {
                 None => self.unused += 1,
             }
         }
-        self.slots[slot].complete = None;
-        self.free.push(slot);
+        self.requests.remove(slot).complete = None;
         true
     }
 
@@ -200,9 +188,9 @@ impl HostRequests {
 
     pub(crate) fn limits(&self) -> TimeLimits {
         let wanted = self.limits.count();
-        let counts = |slot: usize| self.slots[slot].complete.is_some() && self.slots[slot].issued >= self.from;
+        let counts = |slot: usize| self.requests[slot].complete.is_some() && self.requests[slot].issued >= self.from;
         let is_unwanted = |slot: &usize| counts(*slot) && self.is_unwanted(*slot);
-        let never = (0..self.slots.len()).filter(is_unwanted).count() as u64;
+        let never = (0..self.requests.slots()).filter(is_unwanted).count() as u64;
         TimeLimits {
             wanted,
             unused: self.unused + never,

@@ -31,7 +31,7 @@ pub use model::{
 pub use single::SingleDrive;
 
 use crate::{BlockTimes, Message, MessageKind, Signal, Target};
-use iopilot_block::{Flags, Nanos, Op, Positions, RequestId};
+use iopilot_block::{Flags, Nanos, Op, Positions, RequestId, Slab};
 use iopilot_device::{Arm, DeviceRequest, SeekFloor, ServiceBreakdown};
 use iopilot_sched::IoQueue;
 use parked::{ParkedEntry, ParkedRequests};
@@ -46,8 +46,7 @@ pub struct Drive {
     model: DriveModel,
     /// The time of a block on the bus, ns.
     block: BlockTimes,
-    slots: Vec<CommandSlot>,
-    vacant: Vec<usize>,
+    slots: Slab<CommandSlot, usize>,
     /// The slots in use, in order of arrival, without the parked ones.
     live: Vec<usize>,
     parked: ParkedRequests,
@@ -97,8 +96,7 @@ impl Drive {
         let cylinders = model.mechanics.geometry.cylinders();
         Self {
             block: model.bus.block_times,
-            slots: Vec::with_capacity(depth),
-            vacant: Vec::with_capacity(depth),
+            slots: Slab::with_capacity(depth),
             live: Vec::with_capacity(depth),
             parked: ParkedRequests::default(),
             pending: Vec::with_capacity(depth),
@@ -145,7 +143,7 @@ impl Drive {
     fn enter(&mut self, request: DeviceRequest, stage: BusStage) -> usize {
         self.arrivals += 1;
         let durable = request.flags.intersects(Flags::FUA | Flags::PREFLUSH);
-        let slot = CommandSlot {
+        let i = self.slots.insert(CommandSlot {
             request,
             stage,
             media: Media::Waiting,
@@ -161,13 +159,7 @@ impl Drive {
             reselected: 0,
             service: ServiceBreakdown::default(),
             data_from: 0.0,
-        };
-        let i = self.vacant.pop().unwrap_or(self.slots.len());
-        if i == self.slots.len() {
-            self.slots.push(slot);
-        } else {
-            self.slots[i] = slot;
-        }
+        });
         self.live.push(i);
         self.on_bus += 1;
         i
@@ -205,7 +197,7 @@ impl Drive {
             self.holder = None;
         }
         self.live.retain(|&j| j != i);
-        self.vacant.push(i);
+        self.slots.remove(i);
     }
 
     /// Does all that is due at `t`, in an order that does not depend on the order of the calls.

@@ -29,7 +29,7 @@ pub use simple_disk::{SimpleDisk, SimpleDiskModel};
 use crate::{Message, MessageKind, Signal, Target};
 use bus::Bus;
 use cache::CacheAction;
-use iopilot_block::{EventQueue, Nanos, Positions, RequestId, Scheduled};
+use iopilot_block::{EventQueue, Nanos, Positions, RequestId, Scheduled, Slab};
 use iopilot_device::{Completion, DeviceRequest, ServiceBreakdown};
 use scsi::Scsi;
 use smart::Smart;
@@ -41,8 +41,7 @@ pub struct Subsystem<T> {
     buses: Vec<Bus<Claim>>,
     controllers: Vec<Controller>,
     devices: Vec<Station<T>>,
-    flights: Vec<Flight>,
-    free: Vec<u32>,
+    flights: Slab<Flight>,
     agenda: EventQueue<Event>,
     /// The events due at this moment, in order.
     work: VecDeque<Event>,
@@ -231,26 +230,17 @@ impl<T: Target> Subsystem<T> {
 
     fn begin(&mut self, device: usize, request: DeviceRequest, origin: Origin) -> u32 {
         let flight = Flight { request, device, origin, service: ServiceBreakdown::default(), open: 2 };
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.flights[number as usize] = flight;
-                number
-            }
-            None => {
-                self.flights.push(flight);
-                self.flights.len() as u32 - 1
-            }
-        };
-        self.flights[number as usize].request.id = RequestId::from_index(number as usize);
+        let number = self.flights.insert(flight);
+        self.flights[number].request.id = RequestId::from_index(number as usize);
         number
     }
 
     /// One party releases its reference to the request.
     fn close(&mut self, flight: u32) {
-        let open = &mut self.flights[flight as usize].open;
+        let open = &mut self.flights[flight].open;
         *open -= 1;
         if *open == 0 {
-            self.free.push(flight);
+            self.flights.remove(flight);
         }
     }
 
@@ -317,7 +307,7 @@ impl<T: Target> Subsystem<T> {
                 Signal::Message(message) => {
                     let flight = message.id.index() as u32;
                     if message.kind == MessageKind::Complete {
-                        self.flights[flight as usize].service = self.devices[device].target.service(message.id);
+                        self.flights[flight].service = self.devices[device].target.service(message.id);
                     }
                     if self.devices[device].immediate {
                         self.devices[device].target.acknowledged(message, now, &mut signals);
@@ -385,7 +375,7 @@ impl<T: Target> Subsystem<T> {
 
     /// A request of the host is done.
     fn complete(&mut self, flight: u32, now: Nanos) {
-        let Flight { origin, service, .. } = self.flights[flight as usize];
+        let Flight { origin, service, .. } = self.flights[flight];
         if let Origin::Host(id) = origin {
             self.done.push(Completion { id, at: now, service });
         }

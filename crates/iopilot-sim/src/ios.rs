@@ -1,6 +1,6 @@
 //! [`Ios`]: requests as submitted, while their parts are in flight.
 
-use iopilot_block::{IoIndex, Lba, Sectors};
+use iopilot_block::{IoIndex, Lba, Sectors, Slab, SlotIndex};
 use iopilot_workload::{Arrival, SourceHandle};
 
 /// A request as submitted. It is split into parts if it exceeds `max_sectors_kb`.
@@ -17,49 +17,37 @@ pub(crate) struct Io {
 
 /// All requests in flight, in a slab.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ios {
-    slots: Vec<Io>,
-    free: Vec<IoIndex>,
-}
+pub(crate) struct Ios(Slab<Io, IoIndex>);
 
 impl Ios {
     pub(crate) fn insert(&mut self, arrival: &Arrival, parts: u32) -> IoIndex {
-        let io = Io { handle: arrival.handle, lba: arrival.lba, sectors: arrival.sectors, parts_left: parts };
-        match self.free.pop() {
-            Some(index) => {
-                self.slots[index.0 as usize] = io;
-                index
-            }
-            None => {
-                self.slots.push(io);
-                IoIndex(self.slots.len() as u32 - 1)
-            }
-        }
+        let &Arrival { handle, lba, sectors, .. } = arrival;
+        self.0.insert(Io { handle, lba, sectors, parts_left: parts })
     }
 
     /// The source's handle of the request at `index`.
     pub(crate) fn handle(&self, index: IoIndex) -> SourceHandle {
-        self.slots[index.0 as usize].handle
+        self.0[index].handle
     }
 
     /// The request with the source's `handle`, if it is in flight. O(slots).
     pub(crate) fn find(&self, handle: SourceHandle) -> Option<IoIndex> {
-        let at = self.slots.iter().position(|io| io.handle == handle && io.parts_left > 0)?;
-        Some(IoIndex(at as u32))
+        let at = self.0.as_slice().iter().position(|io| io.handle == handle && io.parts_left > 0)?;
+        Some(IoIndex::from_index(at))
     }
 
     /// One part is complete. Returns the whole request if that was the last part.
     pub(crate) fn part_done(&mut self, index: IoIndex) -> Option<Io> {
-        let io = &mut self.slots[index.0 as usize];
+        let io = &mut self.0[index];
         io.parts_left -= 1;
         let whole = (io.parts_left == 0).then_some(*io);
         if whole.is_some() {
-            self.free.push(index);
+            self.0.remove(index);
         }
         whole
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.0.len()
     }
 }

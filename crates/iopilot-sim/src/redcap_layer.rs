@@ -7,7 +7,7 @@ use crate::metrics::Recorder;
 use crate::redcap_report::{DiskView, RedcapReport, StateChange};
 use crate::report::{RunReport, Series};
 use crate::run_config::RunConfig;
-use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors};
+use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors, Slab};
 use iopilot_redcap::{
     CacheCounters, CacheGeometry, Contents, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart,
     Role,
@@ -44,8 +44,7 @@ pub(crate) type RedcapCache<V> = Redcap<Option<V>>;
 pub(crate) struct RedcapLayer<V> {
     cache: RedcapCache<V>,
     settings: String,
-    originals: Vec<Original>,
-    free: Vec<u64>,
+    originals: Slab<Original, SourceHandle>,
     /// The parts in the block layer. The index of a part is its handle there.
     parts: Vec<Option<Sent>>,
     /// The time to copy a sector, in nanoseconds.
@@ -66,8 +65,7 @@ impl<V: LearningDisk> RedcapLayer<V> {
         Self {
             cache,
             settings: spec.to_string(),
-            originals: Vec::new(),
-            free: Vec::new(),
+            originals: Slab::new(),
             parts: Vec::new(),
             copy_per_sector: spec.copy_us_per_kib * 500.0,
             prefetches: 0,
@@ -80,7 +78,7 @@ impl<V: LearningDisk> RedcapLayer<V> {
 
     /// The number of the workload's requests that are not complete.
     pub(crate) fn outstanding(&self) -> usize {
-        self.originals.len() - self.free.len()
+        self.originals.len()
     }
 
     pub(crate) fn is_active(&self) -> bool {
@@ -118,18 +116,8 @@ impl<V: LearningDisk> RedcapLayer<V> {
     /// Takes a request of the workload.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
-        let original = Original { arrival: *arrival, arrived: now, waits: false };
-        let handle = match self.free.pop() {
-            Some(handle) => {
-                self.originals[handle as usize] = original;
-                handle
-            }
-            None => {
-                self.originals.push(original);
-                self.originals.len() as u64 - 1
-            }
-        };
-        self.cache.submit(&Arrival { handle: SourceHandle(handle), ..*arrival }, now, &mut self.actions);
+        let handle = self.originals.insert(Original { arrival: *arrival, arrived: now, waits: false });
+        self.cache.submit(&Arrival { handle, ..*arrival }, now, &mut self.actions);
         self.note_state(now);
     }
 
@@ -143,7 +131,7 @@ impl<V: LearningDisk> RedcapLayer<V> {
         let is_prefetch = part.role == Role::Prefetch;
         self.prefetches += u64::from(is_prefetch);
         if !is_prefetch {
-            self.originals[part.io.0 as usize].waits = true;
+            self.originals[part.io].waits = true;
         }
         let &RequestPart { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
         let handle = SourceHandle(index as u64);
@@ -202,7 +190,7 @@ impl<V: LearningDisk> RedcapLayer<V> {
 
     /// Begins a copy to a reader. Returns how long it takes.
     pub(crate) fn copy(&mut self, io: SourceHandle, sectors: u32, now: Nanos) -> Nanos {
-        let original = &mut self.originals[io.0 as usize];
+        let original = &mut self.originals[io];
         original.waits |= original.arrived < now;
         Nanos((f64::from(sectors) * self.copy_per_sector).round() as u64)
     }
@@ -216,8 +204,7 @@ impl<V: LearningDisk> RedcapLayer<V> {
 
     /// A request of the workload is complete. Returns its arrival, and whether its task has slept.
     pub(crate) fn done(&mut self, handle: SourceHandle, now: Nanos) -> (Arrival, bool) {
-        let Original { arrival, arrived, waits } = self.originals[handle.0 as usize];
-        self.free.push(handle.0);
+        let Original { arrival, arrived, waits } = *self.originals.remove(handle);
         let &Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle } = &arrival;
         let mut request = Request::new(op, lba, sectors, process);
         (request.flags, request.priority, request.criticality) = (flags, priority, criticality);

@@ -1,6 +1,6 @@
 //! [`RequestLog`]: a record of every request, in order of arrival, while the run goes on.
 
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, Slab};
 use iopilot_trace::TraceRecord;
 use std::collections::VecDeque;
 
@@ -15,8 +15,7 @@ pub(crate) struct RequestLog {
     /// The arrival times, from the earliest with a request in flight.
     moments: VecDeque<Moment>,
     /// Records that wait for an earlier request, in linked lists.
-    held: Vec<(TraceRecord, u32)>,
-    free: Vec<u32>,
+    held: Slab<(TraceRecord, u32)>,
     /// Records that are ready to be taken.
     ready: Vec<TraceRecord>,
 }
@@ -48,11 +47,11 @@ impl RequestLog {
         if at == 0 {
             self.ready.push(record);
         } else {
-            let slot = self.hold(record);
+            let slot = self.held.insert((record, NONE));
             let moment = &mut self.moments[at];
             match moment.last {
                 NONE => moment.first = slot,
-                last => self.held[last as usize].1 = slot,
+                last => self.held[last].1 = slot,
             }
             moment.last = slot;
         }
@@ -79,23 +78,9 @@ impl RequestLog {
     /// Moves the records of a list to the ready records.
     fn make_ready(&mut self, mut slot: u32) {
         while slot != NONE {
-            let (record, following) = &self.held[slot as usize];
+            let (record, following) = self.held.remove(slot);
             self.ready.push(record.clone());
-            self.free.push(slot);
             slot = *following;
-        }
-    }
-
-    fn hold(&mut self, record: TraceRecord) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.held[slot as usize] = (record, NONE);
-                slot
-            }
-            None => {
-                self.held.push((record, NONE));
-                self.held.len() as u32 - 1
-            }
         }
     }
 
@@ -141,7 +126,7 @@ mod tests {
         );
         log.completed(record(5, 4));
         assert_eq!(ready(&mut log), [4, 2]);
-        assert_eq!((log.moments.len(), log.held.len(), log.free.len()), (0, 2, 2));
+        assert_eq!((log.moments.len(), log.held.slots(), log.held.len()), (0, 2, 0));
     }
 
     proptest! {
@@ -172,7 +157,7 @@ mod tests {
             }
             all.sort_by_key(|r| r.arrival);
             prop_assert_eq!(streamed, all);
-            prop_assert!(log.held.len() == log.free.len() && log.moments.is_empty());
+            prop_assert!(log.held.is_empty() && log.moments.is_empty());
         }
     }
 }

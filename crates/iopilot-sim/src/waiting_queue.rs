@@ -11,7 +11,7 @@
 //!
 //! There are no think times: a request that waits for nothing goes to the scheduler at once.
 
-use iopilot_block::{Criticality, EventQueue, Flags, Nanos, Op, ProcessId, ProcessMap};
+use iopilot_block::{Criticality, EventQueue, Flags, Nanos, Op, ProcessId, ProcessMap, Slab};
 use iopilot_redcap::{ReferenceCompletion, ReferenceRequest};
 use iopilot_workload::{Arrival, Source, SourceHandle, Step};
 use std::collections::VecDeque;
@@ -26,8 +26,7 @@ pub(crate) struct WaitingQueue {
     ready: VecDeque<(Nanos, Ready)>,
     /// The ends of copies from the simulated cache, by their index in `under_way`.
     copies: EventQueue<u32>,
-    under_way: Vec<UnderWay>,
-    free: Vec<u32>,
+    under_way: Slab<UnderWay>,
     /// Empty between calls; kept for its memory.
     changed: Vec<(ProcessId, bool)>,
     /// Completed requests, in order, for the owner to take.
@@ -247,25 +246,15 @@ impl WaitingQueue {
         of.reads += u32::from(is_read);
         match copy {
             Some(takes) => {
-                let copy = self.begin(UnderWay { handle, process, since: now, is_read });
+                let copy = self.under_way.insert(UnderWay { handle, process, since: now, is_read });
                 self.copies.push(now + takes, copy);
             }
             None => self.ready.push_back((now, Ready::Request(request))),
         }
     }
 
-    fn begin(&mut self, one: UnderWay) -> u32 {
-        if let Some(free) = self.free.pop() {
-            self.under_way[free as usize] = one;
-            return free;
-        }
-        self.under_way.push(one);
-        self.under_way.len() as u32 - 1
-    }
-
     fn end(&mut self, number: u32, now: Nanos) {
-        let UnderWay { handle, process, since, is_read } = self.under_way[number as usize];
-        self.free.push(number);
+        let UnderWay { handle, process, since, is_read } = *self.under_way.remove(number);
         self.done.push(ReferenceCompletion { handle, at: now, wait_and_service: now.since(since) });
         let Some(of) = self.processes.get_mut(&process) else { return };
         of.under_way -= 1;
@@ -292,7 +281,7 @@ impl Source for WaitingQueue {
                 Ready::Exit(process) => Step::Exit(process),
                 Ready::Request(request) => {
                     let (is_read, Arrival { handle, process, .. }) = (is_synchronous(&request), request);
-                    let number = self.begin(UnderWay { handle, process, since: now, is_read });
+                    let number = self.under_way.insert(UnderWay { handle, process, since: now, is_read });
                     Step::Request(Arrival { handle: SourceHandle(number.into()), ..request })
                 }
             });

@@ -13,11 +13,11 @@ use super::mapper::Mapper;
 use super::member::{IssuedRequests, Member};
 use super::model::ArrayModel;
 use super::nvram::Nvram;
-use super::operation::{ArrayTask, Operations};
+use super::operation::{ArrayOperation, ArrayTask};
 use crate::{ArrayReport, Completion, Device, DeviceReport, DeviceRequest};
 use background::Background;
 use event::ArrayEvent;
-use iopilot_block::{EventQueue, InputError, Nanos, Scheduled};
+use iopilot_block::{EventQueue, InputError, Nanos, Scheduled, Slab};
 use iopilot_sched::IoQueueConfig;
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ pub struct Array<D> {
     clock: MemberClock,
     /// Future events of the controller itself.
     events: EventQueue<ArrayEvent>,
-    operations: Operations,
+    operations: Slab<ArrayOperation>,
     issued: IssuedRequests,
     locks: Locks,
     nvram: Nvram,
@@ -82,7 +82,7 @@ impl<D: Device + Clone> Array<D> {
             members: members.into_iter().map(member).collect(),
             clock: MemberClock::new(count),
             events: EventQueue::new(),
-            operations: Operations::default(),
+            operations: Slab::new(),
             issued: IssuedRequests::default(),
             locks: Locks::default(),
             nvram: Nvram::new(),

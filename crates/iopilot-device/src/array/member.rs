@@ -1,7 +1,7 @@
 //! [`Member`]: a member and its queue.
 
 use crate::{Device, DeviceRequest, MemberReport, ServiceBreakdown};
-use iopilot_block::{Flags, Nanos, Op, RequestId};
+use iopilot_block::{Flags, Nanos, Op, RequestId, Slab};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use std::collections::VecDeque;
 
@@ -24,40 +24,27 @@ pub(super) struct IssuedMemberIo {
 
 /// All member requests in progress. Their numbers are their ids at the member.
 #[derive(Clone, Debug, Default)]
-pub(super) struct IssuedRequests {
-    slots: Vec<IssuedMemberIo>,
-    free: Vec<u32>,
-}
+pub(super) struct IssuedRequests(Slab<IssuedMemberIo>);
 
 impl IssuedRequests {
     pub(super) fn add(&mut self, issued: IssuedMemberIo) -> u32 {
-        match self.free.pop() {
-            Some(at) => {
-                self.slots[at as usize] = issued;
-                at
-            }
-            None => {
-                self.slots.push(issued);
-                (self.slots.len() - 1) as u32
-            }
-        }
+        self.0.insert(issued)
     }
 
     /// Removes a request.
     pub(super) fn take(&mut self, at: u32) -> IssuedMemberIo {
-        let slot = &mut self.slots[at as usize];
-        slot.live = false;
-        self.free.push(at);
-        *slot
+        let issued = self.0.remove(at);
+        issued.live = false;
+        *issued
     }
 
     pub(super) fn get(&self, at: u32) -> &IssuedMemberIo {
-        &self.slots[at as usize]
+        &self.0[at]
     }
 
     /// The numbers of the requests in progress at `member`.
     pub(super) fn at_member(&self, member: u32) -> impl Iterator<Item = u32> + '_ {
-        (0u32..).zip(&self.slots).filter(move |(_, s)| s.live && s.io.member == member).map(|(at, _)| at)
+        (0u32..).zip(self.0.as_slice()).filter(move |(_, s)| s.live && s.io.member == member).map(|(at, _)| at)
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Nvram`]: the controller's write-back cache.
 
-use iopilot_block::{Lba, SortedIndex};
+use iopilot_block::{Lba, Slab, SortedIndex};
 use std::collections::HashMap;
 
 /// Sectors of a line, one for each bit of a word.
@@ -43,8 +43,7 @@ struct Run {
 /// as long as possible. All steps are O(lines concerned) and a search.
 #[derive(Clone, Debug)]
 pub(super) struct Nvram {
-    lines: Vec<Line>,
-    free: Vec<u32>,
+    lines: Slab<Line>,
     /// Never iterated, so its order does not matter.
     by_number: HashMap<u64, u32>,
     /// Lines that can be destaged in part: their number, and their index in `lines`.
@@ -68,14 +67,7 @@ fn pieces(lba: u64, sectors: u64) -> impl Iterator<Item = (u64, u64)> {
 
 impl Nvram {
     pub(super) fn new() -> Self {
-        Self {
-            lines: Vec::new(),
-            free: Vec::new(),
-            by_number: HashMap::new(),
-            ready: SortedIndex::new(),
-            sweep: 0,
-            used: 0,
-        }
+        Self { lines: Slab::new(), by_number: HashMap::new(), ready: SortedIndex::new(), sweep: 0, used: 0 }
     }
 
     /// The number of sectors it holds.
@@ -84,7 +76,7 @@ impl Nvram {
     }
 
     fn line(&self, number: u64) -> Option<&Line> {
-        self.by_number.get(&number).map(|&at| &self.lines[at as usize])
+        self.by_number.get(&number).map(|&at| &self.lines[at])
     }
 
     /// How many more sectors it would hold with these.
@@ -105,7 +97,7 @@ impl Nvram {
                 Some(&at) => at,
                 None => self.add(number),
             };
-            let line = &mut self.lines[at as usize];
+            let line = &mut self.lines[at];
             self.used += u64::from((bits & !(line.dirty | line.writing)).count_ones());
             line.dirty |= bits;
             self.update_line(at);
@@ -116,7 +108,7 @@ impl Nvram {
     pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
         for (number, bits) in pieces(lba, sectors) {
             let Some(&at) = self.by_number.get(&number) else { continue };
-            let line = &mut self.lines[at as usize];
+            let line = &mut self.lines[at];
             self.used -= u64::from((line.dirty & bits & !line.writing).count_ones());
             line.dirty &= !bits;
             self.update_line(at);
@@ -146,7 +138,7 @@ impl Nvram {
         let Run { lo, hi, .. } = best;
         for (number, bits) in pieces(lo, hi - lo) {
             let Some(&at) = self.by_number.get(&number) else { continue };
-            let line = &mut self.lines[at as usize];
+            let line = &mut self.lines[at];
             line.writing |= bits;
             line.dirty &= !bits;
             self.update_line(at);
@@ -163,7 +155,7 @@ impl Nvram {
             number * LINE + u64::from(here.trailing_zeros())
         } else {
             let above = self.ready.at_or_after(Lba(number + 1)).or_else(|| self.ready.first())?;
-            let line = &self.lines[above as usize];
+            let line = &self.lines[above];
             line.number * LINE + u64::from((line.dirty & !line.writing).trailing_zeros())
         };
         let region = region(seed);
@@ -174,7 +166,7 @@ impl Nvram {
     pub(super) fn written(&mut self, lba: u64, sectors: u64) {
         for (number, bits) in pieces(lba, sectors) {
             let Some(&at) = self.by_number.get(&number) else { continue };
-            let line = &mut self.lines[at as usize];
+            let line = &mut self.lines[at];
             self.used -= u64::from((line.writing & bits & !line.dirty).count_ones());
             line.writing &= !bits;
             self.update_line(at);
@@ -214,24 +206,14 @@ impl Nvram {
     }
 
     fn add(&mut self, number: u64) -> u32 {
-        let line = Line { number, dirty: 0, writing: 0, listed: false };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.lines[at as usize] = line;
-                at
-            }
-            None => {
-                self.lines.push(line);
-                (self.lines.len() - 1) as u32
-            }
-        };
+        let at = self.lines.insert(Line { number, dirty: 0, writing: 0, listed: false });
         self.by_number.insert(number, at);
         at
     }
 
     /// Updates the index after a change of a line, and frees an empty line.
     fn update_line(&mut self, at: u32) {
-        let line = &mut self.lines[at as usize];
+        let line = &mut self.lines[at];
         let key = Lba(line.number);
         let ready = line.dirty & !line.writing != 0;
         if ready != line.listed {
@@ -244,7 +226,7 @@ impl Nvram {
         }
         if line.dirty | line.writing == 0 {
             self.by_number.remove(&key.0);
-            self.free.push(at);
+            self.lines.remove(at);
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) enum ArrayTask {
     Rebuild { member: u32, row: u64, rows: u64, begun: Nanos },
 }
 
-/// An operation: its plan and its progress. Slots are reused with their plan's buffers.
+/// An operation: its plan and its progress.
 #[derive(Clone, Debug)]
 pub(super) struct ArrayOperation {
     pub(super) task: ArrayTask,
@@ -36,10 +36,11 @@ pub(super) struct ArrayOperation {
 }
 
 impl ArrayOperation {
-    fn new(task: ArrayTask) -> Self {
+    /// An operation that is to be planned. It reuses the buffers of the plan of an `old` one.
+    pub(super) fn new(task: ArrayTask, old: Option<&mut Self>) -> Self {
         Self {
             task,
-            plan: Plan::new(),
+            plan: old.map_or_else(Plan::new, |old| std::mem::take(&mut old.plan)),
             outstanding: 0,
             again: false,
             locked: false,
@@ -73,52 +74,5 @@ pub(super) fn sum(a: &ServiceBreakdown, b: &ServiceBreakdown) -> ServiceBreakdow
         overhead: a.overhead + b.overhead,
         cylinders: a.cylinders + b.cylinders,
         cache_hit: a.cache_hit && b.cache_hit,
-    }
-}
-
-/// The operations in progress, by number.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Operations {
-    slots: Vec<ArrayOperation>,
-    free: Vec<u32>,
-}
-
-impl Operations {
-    pub(super) fn add(&mut self, task: ArrayTask) -> u32 {
-        match self.free.pop() {
-            Some(at) => {
-                let slot = &mut self.slots[at as usize];
-                *slot = ArrayOperation { plan: std::mem::take(&mut slot.plan), ..ArrayOperation::new(task) };
-                at
-            }
-            None => {
-                self.slots.push(ArrayOperation::new(task));
-                (self.slots.len() - 1) as u32
-            }
-        }
-    }
-
-    pub(super) fn remove(&mut self, at: u32) {
-        self.free.push(at);
-    }
-
-    /// Whether no operation is in progress.
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.slots.len() == self.free.len()
-    }
-}
-
-impl std::ops::Index<u32> for Operations {
-    type Output = ArrayOperation;
-
-    fn index(&self, at: u32) -> &ArrayOperation {
-        &self.slots[at as usize]
-    }
-}
-
-impl std::ops::IndexMut<u32> for Operations {
-    fn index_mut(&mut self, at: u32) -> &mut ArrayOperation {
-        &mut self.slots[at as usize]
     }
 }

@@ -1,6 +1,7 @@
 //! [`Ops`]: the operations of dies, in a slab, and queues of them.
 
 use super::NONE;
+use iopilot_block::Slab;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlashOpKind {
@@ -54,43 +55,30 @@ impl FlashOpQueue {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Ops {
-    ops: Vec<FlashOp>,
-    free: Vec<u32>,
-}
+pub(super) struct Ops(Slab<FlashOp>);
 
 impl Ops {
     pub(super) fn new() -> Self {
-        Self { ops: Vec::new(), free: Vec::new() }
+        Self(Slab::new())
     }
 
     pub(super) fn add(&mut self, op: FlashOp) -> u32 {
-        match self.free.pop() {
-            Some(at) => {
-                self.ops[at as usize] = op;
-                at
-            }
-            None => {
-                self.ops.push(op);
-                self.ops.len() as u32 - 1
-            }
-        }
+        self.0.insert(op)
     }
 
     pub(super) fn get(&self, at: u32) -> &FlashOp {
-        &self.ops[at as usize]
+        &self.0[at]
     }
 
     pub(super) fn remove(&mut self, at: u32) -> FlashOp {
-        self.free.push(at);
-        self.ops[at as usize]
+        *self.0.remove(at)
     }
 
     pub(super) fn push(&mut self, queue: &mut FlashOpQueue, at: u32) {
-        self.ops[at as usize].next = NONE;
+        self.0[at].next = NONE;
         match queue.last {
             NONE => queue.first = at,
-            last => self.ops[last as usize].next = at,
+            last => self.0[last].next = at,
         }
         queue.last = at;
         queue.len += 1;
@@ -101,7 +89,7 @@ impl Ops {
         if at == NONE {
             return None;
         }
-        queue.first = self.ops[at as usize].next;
+        queue.first = self.0[at].next;
         if queue.first == NONE {
             queue.last = NONE;
         }

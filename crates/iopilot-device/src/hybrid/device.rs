@@ -5,7 +5,7 @@ use super::model::HybridModel;
 use super::parts::{HybridMember, HybridSide, MemberPiece, Owner};
 use super::stats::HybridStats;
 use crate::{CacheControl, Completion, Device, DeviceReport, DeviceRequest, HybridReport, ServiceBreakdown};
-use iopilot_block::{Flags, Nanos, Op, Positions};
+use iopilot_block::{Flags, Nanos, Op, Positions, Slab};
 use std::ops::Range;
 
 /// Lines that are destaged at once.
@@ -33,8 +33,7 @@ pub struct HybridDisk<D> {
     disk: HybridMember<D>,
     flash: HybridMember<D>,
     pub(super) cache: HybridCache,
-    pub(super) pieces: Vec<MemberPiece>,
-    free: Vec<u32>,
+    pub(super) pieces: Slab<MemberPiece>,
     requests: Vec<Option<Active>>,
     outstanding: u32,
     destages: u32,
@@ -53,8 +52,7 @@ impl<D: Device> HybridDisk<D> {
             model,
             disk: HybridMember::new(disk),
             flash: HybridMember::new(flash),
-            pieces: Vec::new(),
-            free: Vec::new(),
+            pieces: Slab::new(),
             requests: Vec::new(),
             outstanding: 0,
             destages: 0,
@@ -79,16 +77,7 @@ impl<D: Device> HybridDisk<D> {
     pub(super) fn add(&mut self, side: HybridSide, owner: Owner, op: Op, sectors: Range<u64>, flags: Flags) {
         let length = sectors.end - sectors.start;
         let piece = MemberPiece { side, owner, op, lba: sectors.start, sectors: length, flags, overtaken: false };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.pieces[index as usize] = piece;
-                index
-            }
-            None => {
-                self.pieces.push(piece);
-                self.pieces.len() as u32 - 1
-            }
-        };
+        let index = self.pieces.insert(piece);
         if let Owner::Request(request) = owner {
             if let Some(active) = &mut self.requests[request as usize] {
                 active.pending += 1;
@@ -161,8 +150,7 @@ impl<D: Device> HybridDisk<D> {
     }
 
     fn piece_done(&mut self, index: u32, completion: &Completion) {
-        let piece = self.pieces[index as usize];
-        self.free.push(index);
+        let piece = *self.pieces.remove(index);
         match piece.side {
             HybridSide::Disk => self.disk.completed(&piece),
             HybridSide::Flash => self.flash.completed(&piece),

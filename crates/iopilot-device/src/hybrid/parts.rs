@@ -1,7 +1,7 @@
 //! The two devices of a hybrid drive, each with its queue.
 
 use crate::{Completion, Device, DeviceRequest};
-use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
+use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors, Slab};
 use std::collections::VecDeque;
 
 /// One of the two devices.
@@ -60,14 +60,14 @@ impl<D: Device> HybridMember<D> {
 
     /// Issues what the device can take. Background pieces wait while the host has pieces there, except `beside` of
     /// them.
-    pub(super) fn send(&mut self, pieces: &[MemberPiece], beside: u32, now: Nanos) {
+    pub(super) fn send(&mut self, pieces: &Slab<MemberPiece>, beside: u32, now: Nanos) {
         for rank in 0..2 {
             while self.inside[0] + self.inside[1] < self.device.queue_depth() {
                 if rank == 1 && self.inside[0] > 0 && self.inside[1] >= beside {
                     return;
                 }
                 let Some(index) = self.waiting[rank].pop_front() else { break };
-                let piece = &pieces[index as usize];
+                let piece = &pieces[index];
                 let request = DeviceRequest {
                     id: RequestId::from_index(index as usize),
                     op: piece.op,

@@ -81,7 +81,7 @@ impl<D: Device> HybridDisk<D> {
 
     /// Marks reads of these sectors in progress as out of date.
     fn overtake(&mut self, sectors: &Range<u64>) {
-        for piece in &mut self.pieces {
+        for piece in self.pieces.as_mut_slice() {
             let end = piece.lba + piece.sectors;
             if piece.side == HybridSide::Disk && piece.op == Op::Read && piece.lba < sectors.end && sectors.start < end
             {

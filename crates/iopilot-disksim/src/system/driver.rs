@@ -1,7 +1,7 @@
 //! [`Driver`]: the device driver's queues, and the limits of outstanding accesses at devices and controllers.
 
 use crate::system::organisation::{DeviceAccess, DriverQueues};
-use iopilot_block::{Criticality, Lba, Nanos, Positions, RequestId, Sectors};
+use iopilot_block::{Criticality, Lba, Nanos, Positions, RequestId, Sectors, Slab};
 use iopilot_sched::{IoQueue, IoQueueConfig, IoRequest};
 use iopilot_scsi::DeviceLimits;
 
@@ -39,8 +39,7 @@ pub(super) struct Driver {
     at_controller: Vec<u32>,
     /// Whether more than one access may be outstanding at a device.
     queueing: bool,
-    jobs: Vec<DriverJob>,
-    free: Vec<u32>,
+    jobs: Slab<DriverJob>,
     also: Vec<RequestId>,
 }
 
@@ -66,30 +65,20 @@ impl Driver {
             devices: limits.into_iter().map(device).collect(),
             at_controller: vec![0; controllers],
             queueing,
-            jobs: Vec::new(),
-            free: Vec::new(),
+            jobs: Slab::new(),
             also: Vec::new(),
         }
     }
 
     pub(super) fn job(&self, job: u32) -> &DriverJob {
-        &self.jobs[job as usize]
+        &self.jobs[job]
     }
 
     /// Inserts an access into its device's queue.
     pub(super) fn insert(&mut self, access: DeviceAccess, request: u32, criticality: Criticality, now: Nanos) -> u32 {
         let DeviceAccess { lba, sectors, .. } = access;
         let job = DriverJob { access, request, arrived: now, issued: now, lba, sectors, sent: 0, traced: None };
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.jobs[number as usize] = job;
-                number
-            }
-            None => {
-                self.jobs.push(job);
-                self.jobs.len() as u32 - 1
-            }
-        };
+        let number = self.jobs.insert(job);
         let id = RequestId::from_index(number as usize);
         let request =
             IoRequest { criticality, ..IoRequest::new(id, access.op, Lba(access.lba), Sectors(access.sectors)) };
@@ -99,12 +88,12 @@ impl Driver {
 
     /// Raises the priority of a job that a process now waits for.
     pub(super) fn raise(&mut self, job: u32) {
-        let device = self.jobs[job as usize].access.device;
+        let device = self.jobs[job].access.device;
         self.devices[device as usize].queue.raise(RequestId::from_index(job as usize));
     }
 
     pub(super) fn set_traced(&mut self, job: u32, traced: Option<(Nanos, Nanos)>) {
-        self.jobs[job as usize].traced = traced;
+        self.jobs[job].traced = traced;
     }
 
     fn may_send(&self, device: usize) -> bool {
@@ -131,33 +120,33 @@ impl Driver {
         let job = pick.id.index() as u32;
         let mut part = Some(pick.id);
         while let Some(id) = part {
-            self.jobs[id.index()].issued = now;
+            self.jobs[id.index() as u32].issued = now;
             part = d.queue.next_part(id);
         }
-        let sent = &mut self.jobs[job as usize];
+        let sent = &mut self.jobs[job];
         (sent.lba, sent.sectors, sent.sent) = (pick.lba.0, pick.sectors.0, 0);
         Some(self.piece(job, device))
     }
 
     /// Removes an access from the queue at its traced time, whatever the policy.
     pub(super) fn take(&mut self, job: u32, now: Nanos) -> Option<Sending> {
-        let device = self.jobs[job as usize].access.device as usize;
+        let device = self.jobs[job].access.device as usize;
         let d = &mut self.devices[device];
         let id = RequestId::from_index(job as usize);
         d.queue.pick_where(now, None, &|request: &IoRequest| request.id == id)?;
         d.outstanding += 1;
-        d.position = self.jobs[job as usize].lba + u64::from(self.jobs[job as usize].sectors);
+        d.position = self.jobs[job].lba + u64::from(self.jobs[job].sectors);
         if let Some(controller) = d.limits.controller {
             self.at_controller[controller] += 1;
         }
-        self.jobs[job as usize].issued = now;
+        self.jobs[job].issued = now;
         Some(self.piece(job, device))
     }
 
     /// The next piece of the job within the size limit.
     fn piece(&mut self, job: u32, device: usize) -> Sending {
         let most = self.devices[device].limits.max_request.unwrap_or(u32::MAX);
-        let j = &mut self.jobs[job as usize];
+        let j = &mut self.jobs[job];
         let sending = Sending { job, lba: j.lba + u64::from(j.sent), sectors: (j.sectors - j.sent).min(most) };
         j.sent += sending.sectors;
         sending
@@ -165,7 +154,7 @@ impl Driver {
 
     /// The next piece of a job after one has completed; `None` after the last piece.
     pub(super) fn next_piece(&mut self, job: u32) -> Option<Sending> {
-        let j = &self.jobs[job as usize];
+        let j = &self.jobs[job];
         let device = j.access.device as usize;
         (j.sent < j.sectors).then(|| self.piece(job, device))
     }
@@ -173,7 +162,7 @@ impl Driver {
     /// Completes a job and the ones merged with it. Adds their numbers to `ended`; the caller returns them with
     /// [`Driver::forget`].
     pub(super) fn completed(&mut self, job: u32, now: Nanos, ended: &mut Vec<u32>) {
-        let device = self.jobs[job as usize].access.device as usize;
+        let device = self.jobs[job].access.device as usize;
         let d = &mut self.devices[device];
         d.outstanding -= 1;
         if let Some(controller) = d.limits.controller {
@@ -186,7 +175,7 @@ impl Driver {
     }
 
     pub(super) fn forget(&mut self, job: u32) {
-        self.free.push(job);
+        self.jobs.remove(job);
     }
 
     /// The devices that may share a limit with `device`.

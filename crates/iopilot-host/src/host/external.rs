@@ -49,7 +49,7 @@ impl Host {
                 life: ProcessTimes::default(),
                 computed: Nanos::ZERO,
             };
-            let job = self.externals.add_job(job);
+            let job = self.externals.jobs.insert(job);
             self.externals.streams[stream].begun.push_back(job);
         }
         let c = usize::from(cpu);
@@ -117,7 +117,9 @@ impl Host {
                     self.assign_interrupt_tasks();
                 } else {
                     self.externals.lost += 1;
-                    self.externals.free.extend(job);
+                    if let Some(job) = job {
+                        self.externals.jobs.remove(job);
+                    }
                 }
             }
         }
@@ -141,7 +143,7 @@ impl Host {
             return;
         }
         let totals = self.count_for_task(now);
-        let ExternalSources { streams, jobs, free, held, .. } = &mut self.externals;
+        let ExternalSources { streams, jobs, held, .. } = &mut self.externals;
         let process = &self.processes[p];
         let before = held.len();
         held.retain(|&slot| {
@@ -151,7 +153,7 @@ impl Host {
             if job.holder != Some(p) || !is_of_channel {
                 return true;
             }
-            free.push(slot);
+            let job = jobs.remove(slot);
             if job.begun >= self.reported_from {
                 let passed = totals - job.before;
                 let elapsed = now.since(job.begun);
@@ -183,10 +185,12 @@ impl Host {
     /// Process `p` has exited.
     pub(super) fn forget_process(&mut self, p: usize) {
         self.live -= u64::from(!self.processes[p].is_daemon && !self.is_syncer(p));
-        let ExternalSources { jobs, free, held, .. } = &mut self.externals;
+        let ExternalSources { jobs, held, .. } = &mut self.externals;
         held.retain(|&slot| {
             let is_gone = jobs[slot].holder == Some(p);
-            free.extend(is_gone.then_some(slot));
+            if is_gone {
+                jobs.remove(slot);
+            }
             !is_gone
         });
     }

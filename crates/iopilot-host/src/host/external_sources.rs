@@ -3,7 +3,7 @@
 use crate::external::{ExternalInterrupts, InterruptEffect};
 use crate::process_times::ProcessTimes;
 use crate::totals::CpuTotals;
-use iopilot_block::{Agenda, Nanos};
+use iopilot_block::{Agenda, Nanos, Slab};
 use std::collections::VecDeque;
 
 /// A source, with what is pending for its handler.
@@ -43,8 +43,7 @@ pub(super) struct ExternalSources {
     pub(super) asked: Nanos,
     pub(super) interrupts: u64,
     pub(super) lost: u64,
-    pub(super) jobs: Vec<InterruptTask>,
-    pub(super) free: Vec<usize>,
+    pub(super) jobs: Slab<InterruptTask, usize>,
     /// Tasks whose bytes a process has got and not yet answered.
     pub(super) held: Vec<usize>,
 }
@@ -61,8 +60,7 @@ impl Default for ExternalSources {
             asked: Nanos::ZERO,
             interrupts: 0,
             lost: 0,
-            jobs: Vec::new(),
-            free: Vec::new(),
+            jobs: Slab::new(),
             held: Vec::new(),
         }
     }
@@ -107,18 +105,5 @@ impl ExternalSources {
             self.ending -= 1;
         }
         self.agenda.set(stream, next.map(|at| at.max(now)));
-    }
-
-    pub(super) fn add_job(&mut self, job: InterruptTask) -> usize {
-        match self.free.pop() {
-            Some(slot) => {
-                self.jobs[slot] = job;
-                slot
-            }
-            None => {
-                self.jobs.push(job);
-                self.jobs.len() - 1
-            }
-        }
     }
 }

@@ -9,7 +9,7 @@ use super::ring::Ring;
 use super::streams::AddressStreams;
 use super::tally::CacheTally;
 use crate::block_server::{Answer, BlockRequest, monotonic};
-use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, SourceHandle};
+use iopilot_block::{Arrival, Criticality, Flags, IoPriority, Lba, Nanos, SECTOR_BYTES, Sectors, Slab, SourceHandle};
 use iopilot_redcap::{CacheGeometry, CopyId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart, Role};
 use iopilot_sim::RedcapReferenceDisk;
 use iopilot_trace::TraceRecord;
@@ -83,8 +83,7 @@ pub(super) struct CacheBody {
     /// With this many parts in flight, prefetches are given up.
     congested: usize,
     actions: Vec<RedcapAction>,
-    originals: Vec<Option<Original>>,
-    free: Vec<u64>,
+    originals: Slab<Option<Original>, SourceHandle>,
     /// By the index of the part.
     parts: Vec<Option<InFlight>>,
     /// By the index of the part; boxed, since the kernel reads them after others were added.
@@ -138,8 +137,7 @@ impl CacheBody {
             ring,
             congested,
             actions: Vec::new(),
-            originals: Vec::new(),
-            free: Vec::new(),
+            originals: Slab::new(),
             parts: Vec::new(),
             vectors: Vec::new(),
             in_flight: 0,
@@ -172,15 +170,12 @@ impl CacheBody {
         let BlockRequest { op, durable, offset, length } = request;
         let (lba, sectors) = (Lba(offset / SECTOR_BYTES), Sectors((length / SECTOR_BYTES) as u32));
         let process = self.streams.of(lba, sectors);
-        let handle = self.free.pop().unwrap_or(self.originals.len() as u64);
+        let handle = self.originals.insert(None);
         let flags = if durable { Flags::FUA } else { Flags::empty() };
         let (priority, criticality, cpu) = (IoPriority::default(), Criticality::default(), 0);
-        let io = Arrival { handle: SourceHandle(handle), op, lba, sectors, flags, process, priority, criticality, cpu };
-        let original = Some(Original { answer: Some(answer), io, durable, arrived: now, errno: libc::EIO });
-        match self.originals.get_mut(handle as usize) {
-            Some(place) => *place = original,
-            None => self.originals.push(original),
-        }
+        let io = Arrival { handle, op, lba, sectors, flags, process, priority, criticality, cpu };
+        let original = Original { answer: Some(answer), io, durable, arrived: now, errno: libc::EIO };
+        self.originals[handle] = Some(original);
         let mut actions = std::mem::take(&mut self.actions);
         self.cache.submit(&io, now, &mut actions);
         self.follow_geometry();
@@ -195,8 +190,8 @@ impl CacheBody {
         None
     }
 
-    fn hit(&mut self, handle: u64, copy: CopyId, slot: u32) -> Option<CacheHit> {
-        let original = self.originals[handle as usize].as_mut()?;
+    fn hit(&mut self, handle: SourceHandle, copy: CopyId, slot: u32) -> Option<CacheHit> {
+        let original = self.originals[handle].as_mut()?;
         let (lba, length) = (original.io.lba, original.io.sectors.bytes() as usize);
         let answer = original.answer.take()?;
         let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
@@ -228,7 +223,7 @@ impl CacheBody {
             window.below.push(record);
         }
         if result < 0 && part.role != Role::Prefetch {
-            if let Some(original) = self.originals[part.io.0 as usize].as_mut() {
+            if let Some(original) = self.originals[part.io].as_mut() {
                 original.errno = -result;
             }
         }
@@ -274,7 +269,7 @@ impl CacheBody {
 
     /// Requests from above in flight.
     pub(super) fn pending(&self) -> usize {
-        self.originals.len() - self.free.len()
+        self.originals.len()
     }
 
     /// Parts in flight.
@@ -314,7 +309,7 @@ impl CacheBody {
                 RedcapAction::Copy { copy, io, slot, lba, sectors } => {
                     let offset = (lba.0 % self.segment_sectors * SECTOR_BYTES) as usize;
                     let (first, length) = (self.offset_in(io, lba), sectors.bytes() as usize);
-                    if let Some(original) = self.originals[io.0 as usize].as_mut() {
+                    if let Some(original) = self.originals[io].as_mut() {
                         if let Ok(data) = original
                             .answer
                             .as_mut()
@@ -337,18 +332,18 @@ impl CacheBody {
 
     /// Where a sector of an original is in its buffer, in bytes.
     fn offset_in(&self, io: SourceHandle, lba: Lba) -> usize {
-        let first = self.originals[io.0 as usize].as_ref().map_or(lba, |original| original.io.lba);
+        let first = self.originals[io].as_ref().map_or(lba, |original| original.io.lba);
         ((lba.0 - first.0) * SECTOR_BYTES) as usize
     }
 
     /// Completes an original request.
     fn finish(&mut self, io: SourceHandle, failed: bool, now: Nanos) {
         let Some(Original { answer, io: Arrival { op, lba, sectors, process, .. }, arrived, errno, .. }) =
-            self.originals[io.0 as usize].take()
+            self.originals[io].take()
         else {
             return;
         };
-        self.free.push(io.0);
+        self.originals.remove(io);
         self.tally.above(op, sectors, now.since(arrived), failed);
         if let Some(window) = self.window.as_mut().filter(|window| window.above.len() < MOST_RECORDS) {
             let mut record = TraceRecord::new(arrived, op, lba, sectors);

@@ -1,6 +1,6 @@
 //! [`ModelQueue`]: the requests in the device model of a virtual disk, and their answers. It knows no clock.
 
-use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors};
+use iopilot_block::{Flags, Lba, Nanos, Op, RequestId, Sectors, Slab};
 use iopilot_device::{Completion, Device, DeviceRequest};
 use std::collections::VecDeque;
 
@@ -60,8 +60,7 @@ pub(super) struct ModelQueue<D, A> {
     outside: VecDeque<RequestId>,
     /// The model's time; never goes back.
     time: Nanos,
-    slots: Vec<Option<Slot<A>>>,
-    free: Vec<RequestId>,
+    slots: Slab<Option<Slot<A>>, RequestId>,
     completions: Vec<Completion>,
     ready: Vec<DueAnswer<A>>,
     retired: bool,
@@ -79,8 +78,7 @@ impl<D: Device, A> ModelQueue<D, A> {
             inside: 0,
             outside: VecDeque::new(),
             time: Nanos::ZERO,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
             completions: Vec::new(),
             ready: Vec::new(),
             retired: false,
@@ -101,16 +99,7 @@ impl<D: Device, A> ModelQueue<D, A> {
         self.run(now);
         let now = self.time;
         let slot = Slot { request, arrived: now, answer: None, due: self.retired.then_some(now) };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.slots[id.index()] = Some(slot);
-                id
-            }
-            None => {
-                self.slots.push(Some(slot));
-                RequestId::from_index(self.slots.len() - 1)
-            }
-        };
+        let id = self.slots.insert(Some(slot));
         if !self.retired {
             self.outside.push_back(id);
             self.admit(now);
@@ -121,7 +110,7 @@ impl<D: Device, A> ModelQueue<D, A> {
     /// Takes the answer of request `id`, whose data have been moved, and keeps it until it is due. Returns it if it is
     /// due now.
     pub(super) fn deliver(&mut self, id: RequestId, answer: A) -> Option<DueAnswer<A>> {
-        let slot = self.slots[id.index()].as_mut()?;
+        let slot = self.slots[id].as_mut()?;
         slot.answer = Some(answer);
         self.depart(id)
     }
@@ -137,7 +126,7 @@ impl<D: Device, A> ModelQueue<D, A> {
                 self.inside -= 1;
                 // A flush that was alone is over.
                 self.flushing = false;
-                if let Some(slot) = &mut self.slots[completion.id.index()] {
+                if let Some(slot) = &mut self.slots[completion.id] {
                     slot.due = Some(completion.at);
                 }
                 let departure = self.depart(completion.id);
@@ -161,17 +150,17 @@ impl<D: Device, A> ModelQueue<D, A> {
 
     /// Requests in flight.
     pub(super) fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len()
     }
 
     /// Stops the model: from now on every request is due as soon as it has its answer.
     pub(super) fn retire(&mut self) {
         self.retired = true;
         self.outside.clear();
-        for index in 0..self.slots.len() {
-            let Some(slot) = &mut self.slots[index] else { continue };
+        for id in (0..self.slots.slots()).map(RequestId::from_index) {
+            let Some(slot) = &mut self.slots[id] else { continue };
             slot.due.get_or_insert(self.time);
-            let departure = self.depart(RequestId::from_index(index));
+            let departure = self.depart(id);
             self.ready.extend(departure);
         }
     }
@@ -181,7 +170,7 @@ impl<D: Device, A> ModelQueue<D, A> {
     fn admit(&mut self, now: Nanos) {
         while self.inside < self.depth && !self.flushing {
             let Some(&id) = self.outside.front() else { return };
-            let Some(slot) = &self.slots[id.index()] else {
+            let Some(slot) = &self.slots[id] else {
                 self.outside.pop_front();
                 continue;
             };
@@ -199,13 +188,11 @@ impl<D: Device, A> ModelQueue<D, A> {
 
     /// Frees the slot of `id` if it is due and has its answer.
     fn depart(&mut self, id: RequestId) -> Option<DueAnswer<A>> {
-        let place = &mut self.slots[id.index()];
-        let slot = place.as_mut()?;
+        let slot = self.slots[id].as_mut()?;
         let due = slot.due?;
         let answer = slot.answer.take()?;
         let departure = DueAnswer { answer, request: slot.request, arrived: slot.arrived, due };
-        *place = None;
-        self.free.push(id);
+        *self.slots.remove(id) = None;
         Some(departure)
     }
 }

@@ -5,7 +5,7 @@ use crate::subsystem::scsi::Scsi;
 use crate::subsystem::smart::Smart;
 use crate::subsystem::{BusModel, Controller, ControllerKind, ControllerModel, Ownership, Station, Subsystem};
 use crate::{BlockTimes, Target};
-use iopilot_block::{EventQueue, Nanos};
+use iopilot_block::{EventQueue, Nanos, Slab};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -158,8 +158,7 @@ impl<T: Target> SubsystemBuilder<T> {
             buses: buses.into_iter().map(|node| Bus::new(node.model)).collect(),
             controllers,
             devices: stations,
-            flights: Vec::new(),
-            free: Vec::new(),
+            flights: Slab::new(),
             agenda: EventQueue::new(),
             work: VecDeque::new(),
             signals: Vec::new(),

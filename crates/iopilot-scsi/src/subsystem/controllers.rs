@@ -12,7 +12,7 @@ use iopilot_sched::IoRequest;
 impl<T: Target> Subsystem<T> {
     /// A command arrives at the controller at `level` of its path.
     pub(super) fn command(&mut self, level: usize, flight: u32, now: Nanos) {
-        let device = self.flights[flight as usize].device;
+        let device = self.flights[flight].device;
         let controller = self.devices[device].path[level];
         match &mut self.controllers[controller].kind {
             ControllerKind::PassThrough => self.send_down(level, flight, now),
@@ -25,7 +25,7 @@ impl<T: Target> Subsystem<T> {
                 }
             }
             ControllerKind::Smart(smart) => {
-                let request = self.flights[flight as usize].request;
+                let request = self.flights[flight].request;
                 let operation = HostOperation {
                     number: flight,
                     device,
@@ -42,7 +42,7 @@ impl<T: Target> Subsystem<T> {
                 if smart.cache.idle_counts_host() {
                     smart.idle_periods.iter_mut().for_each(|period| *period += 1);
                 }
-                self.flights[flight as usize].open += 1;
+                self.flights[flight].open += 1;
                 let mut actions = std::mem::take(&mut self.actions);
                 smart.cache.begin(operation, &mut actions);
                 self.perform(controller, actions, now);
@@ -64,7 +64,7 @@ impl<T: Target> Subsystem<T> {
     /// A command has to wait for a bus. A device whose reconnection waits for the same chip may own that bus, so the
     /// command steps back for it.
     fn let_reconnections_pass(&mut self, flight: u32, now: Nanos) {
-        let device = self.flights[flight as usize].device;
+        let device = self.flights[flight].device;
         for level in 0..self.devices[device].path.len() {
             let controller = self.devices[device].path[level];
             let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind else { continue };
@@ -79,7 +79,7 @@ impl<T: Target> Subsystem<T> {
     }
 
     fn bus_below(&self, level: usize, flight: u32) -> usize {
-        let station = &self.devices[self.flights[flight as usize].device];
+        let station = &self.devices[self.flights[flight].device];
         match station.path.get(level + 1) {
             Some(&controller) => self.controllers[controller].above.map_or(station.bus, |(bus, _)| bus),
             None => station.bus,
@@ -87,7 +87,7 @@ impl<T: Target> Subsystem<T> {
     }
 
     pub(super) fn command_granted(&mut self, level: usize, flight: u32, now: Nanos) {
-        let device = self.flights[flight as usize].device;
+        let device = self.flights[flight].device;
         match self.controllers[self.devices[device].path[level]].delay {
             Nanos::ZERO => self.command_arrives(level, flight, now),
             delay => self.after(delay, Event::Command(level, flight), now),
@@ -96,13 +96,13 @@ impl<T: Target> Subsystem<T> {
 
     /// A command has left the controller at `level` and arrives at the next unit.
     pub(super) fn command_arrives(&mut self, level: usize, flight: u32, now: Nanos) {
-        let device = self.flights[flight as usize].device;
+        let device = self.flights[flight].device;
         if level + 1 < self.devices[device].path.len() {
             // Between controllers, the bus is needed only for the message.
             self.release(self.bus_below(level, flight), now);
             self.command(level + 1, flight, now);
         } else {
-            let request = self.flights[flight as usize].request;
+            let request = self.flights[flight].request;
             for &controller in &self.devices[device].path {
                 if let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind {
                     chip.state = ChipState::Connected;
@@ -148,7 +148,7 @@ impl<T: Target> Subsystem<T> {
     /// the device owns, goes back to the head of the chip's queue.
     fn yields_to_reconnection(&mut self, level: usize, state: ChipState) -> bool {
         let ChipState::Command(flight) = state else { return state == ChipState::Free };
-        let device = self.flights[flight as usize].device;
+        let device = self.flights[flight].device;
         for below in level..self.devices[device].path.len() {
             let bus = self.bus_below(below, flight);
             if self.buses[bus].withdraw(Claim::Command(below, flight)) {
@@ -236,14 +236,14 @@ impl<T: Target> Subsystem<T> {
                 CacheAction::Access(access) => self.begin_access(controller, access, now),
                 CacheAction::Transfer(operation) => self.transfer(controller, operation, now, &mut actions),
                 CacheAction::Reply(operation) => {
-                    let device = self.flights[operation as usize].device;
+                    let device = self.flights[operation].device;
                     let level = self.level(controller, device);
                     let id = RequestId::from_index(operation as usize);
                     self.send_up(level, device, Message { id, kind: MessageKind::Complete }, now);
                 }
-                CacheAction::Hit(operation) => self.flights[operation as usize].service.cache_hit = true,
+                CacheAction::Hit(operation) => self.flights[operation].service.cache_hit = true,
                 CacheAction::Forget(operation) => {
-                    let device = self.flights[operation as usize].device;
+                    let device = self.flights[operation].device;
                     if let Some(smart) = self.smart(controller) {
                         smart.operations -= 1;
                         if smart.cache.idle_counts_host() {
@@ -297,7 +297,7 @@ impl<T: Target> Subsystem<T> {
             let Some(pick) = smart.queues[device].pick(now, positions) else { return };
             smart.sent[device] += 1;
             let flight = pick.id.index() as u32;
-            let request = &mut self.flights[flight as usize].request;
+            let request = &mut self.flights[flight].request;
             (request.lba, request.sectors) = (pick.lba, pick.sectors);
             self.send_down(level, flight, now);
         }
@@ -313,7 +313,7 @@ impl<T: Target> Subsystem<T> {
         let mut actions = std::mem::take(&mut self.actions);
         for &id in &ended {
             let flight = id.index() as u32;
-            let Origin::Cache(_, number) = self.flights[flight as usize].origin else { continue };
+            let Origin::Cache(_, number) = self.flights[flight].origin else { continue };
             if let Some(smart) = self.smart(controller) {
                 smart.cache.accessed(number, &mut actions);
             }
@@ -372,7 +372,7 @@ impl<T: Target> Subsystem<T> {
 
     /// Moves an operation's data between host and controller.
     fn transfer(&mut self, controller: usize, operation: u32, now: Nanos, actions: &mut Vec<CacheAction>) {
-        let sectors = self.flights[operation as usize].request.sectors.0;
+        let sectors = self.flights[operation].request.sectors.0;
         let Some(smart) = self.smart(controller) else { return };
         let time = smart.transfer_time(sectors);
         if smart.transfers.is_empty() && time == Nanos::ZERO {

@@ -5,7 +5,7 @@ use super::event::ArrayEvent;
 use crate::Device;
 use crate::array::layout::ArrayLayout;
 use crate::array::nvram::Region;
-use crate::array::operation::ArrayTask;
+use crate::array::operation::{ArrayOperation, ArrayTask};
 use crate::{Completion, ServiceBreakdown};
 use iopilot_block::{Lba, Nanos, Op, SECTOR_BYTES};
 use std::collections::VecDeque;
@@ -89,7 +89,8 @@ impl<D: Device + Clone> Array<D> {
             let layout = self.mapper.layout();
             let Some((lba, sectors)) = self.nvram.pick(|sector| region(layout, sector)) else { return };
             self.background.destages += 1;
-            let operation = self.operations.add(ArrayTask::Destage { lba, sectors: sectors as u32 });
+            let task = ArrayTask::Destage { lba, sectors: sectors as u32 };
+            let operation = self.operations.insert_with(|old| ArrayOperation::new(task, old));
             self.launch(operation, now, out);
         }
     }
@@ -133,7 +134,8 @@ impl<D: Device + Clone> Array<D> {
         let (Some(rebuild), Some(&member)) = (self.model.rebuild, self.background.rebuilds.front()) else { return };
         let row = self.background.next_row;
         let rows = (rebuild.chunk / self.layout().stripe_unit()).max(1).min(self.layout().rows() - row);
-        let operation = self.operations.add(ArrayTask::Rebuild { member, row, rows, begun: now });
+        let task = ArrayTask::Rebuild { member, row, rows, begun: now };
+        let operation = self.operations.insert_with(|old| ArrayOperation::new(task, old));
         self.launch(operation, now, out);
     }
 

@@ -3,13 +3,13 @@
 use super::Array;
 use super::event::ArrayEvent;
 use crate::Device;
-use crate::array::operation::ArrayTask;
+use crate::array::operation::{ArrayOperation, ArrayTask};
 use crate::{Completion, DeviceRequest};
 use iopilot_block::{Flags, Nanos, Op};
 
 impl<D: Device + Clone> Array<D> {
     pub(super) fn submit_host(&mut self, request: DeviceRequest, now: Nanos) {
-        let operation = self.operations.add(ArrayTask::Host(request));
+        let operation = self.operations.insert_with(|old| ArrayOperation::new(ArrayTask::Host(request), old));
         self.operations[operation].preflush = request.flags.contains(Flags::PREFLUSH) && request.op != Op::Flush;
         self.host_requests += 1;
         self.background.busy();

@@ -1,7 +1,7 @@
 //! [`LogicalRequests`]: the requests to organisations in flight.
 
 use crate::system::organisation::AccessPlan;
-use iopilot_block::{Criticality, Nanos, Op};
+use iopilot_block::{Criticality, Nanos, Op, Slab};
 use std::collections::HashMap;
 
 /// A logical request in flight.
@@ -22,8 +22,7 @@ pub(super) struct LogicalRequest {
 /// The requests in flight, by number. Numbers are reused together with the allocations of their requests.
 #[derive(Debug, Default)]
 pub(super) struct LogicalRequests {
-    all: Vec<LogicalRequest>,
-    free: Vec<u32>,
+    all: Slab<LogicalRequest>,
     /// Requests for which a process may still wait.
     by_operation: HashMap<u64, u32>,
 }
@@ -38,17 +37,14 @@ impl LogicalRequests {
         criticality: Criticality,
         operation: Option<u64>,
     ) -> u32 {
-        let number = self.free.pop().unwrap_or(self.all.len() as u32);
-        let (plan, jobs) = match self.all.get_mut(number as usize) {
-            Some(old) => (std::mem::take(&mut old.plan), std::mem::take(&mut old.jobs)),
-            None => (AccessPlan::default(), Vec::new()),
-        };
-        let mut new = LogicalRequest { organisation, arrived, op, criticality, operation, remaining: 0, plan, jobs };
-        new.jobs.clear();
-        match self.all.get_mut(number as usize) {
-            Some(old) => *old = new,
-            None => self.all.push(new),
-        }
+        let number = self.all.insert_with(|old| {
+            let (plan, mut jobs) = match old {
+                Some(old) => (std::mem::take(&mut old.plan), std::mem::take(&mut old.jobs)),
+                None => (AccessPlan::default(), Vec::new()),
+            };
+            jobs.clear();
+            LogicalRequest { organisation, arrived, op, criticality, operation, remaining: 0, plan, jobs }
+        });
         if let (Some(operation), true) = (operation, criticality != Criticality::TimeNonCritical) {
             self.by_operation.insert(operation, number);
         }
@@ -57,12 +53,12 @@ impl LogicalRequests {
 
     /// The request with this number.
     pub(super) fn get(&self, number: u32) -> &LogicalRequest {
-        &self.all[number as usize]
+        &self.all[number]
     }
 
     /// The request with this number, to be changed.
     pub(super) fn get_mut(&mut self, number: u32) -> &mut LogicalRequest {
-        &mut self.all[number as usize]
+        &mut self.all[number]
     }
 
     /// The request of this operation, if the process may still wait for it.
@@ -72,9 +68,9 @@ impl LogicalRequests {
 
     /// Removes a completed request: its number becomes free.
     pub(super) fn remove(&mut self, number: u32) {
-        if let Some(operation) = self.all[number as usize].operation {
+        if let Some(operation) = self.all[number].operation {
             self.by_operation.remove(&operation);
         }
-        self.free.push(number);
+        self.all.remove(number);
     }
 }

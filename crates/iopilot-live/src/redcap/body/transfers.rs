@@ -37,7 +37,7 @@ impl CacheBody {
         }
         let count = self.place(&part)?;
         // A warm-up read has no original.
-        let original = self.originals.get(part.io.0 as usize).and_then(Option::as_ref);
+        let original = self.originals.as_slice().get(part.io.0 as usize).and_then(Option::as_ref);
         let durable = original.is_some_and(|original| original.durable);
         let transfer = Transfer {
             name: index as u64,
@@ -77,7 +77,7 @@ impl CacheBody {
             // A prefetch.
             Some(slot) if part.role == Role::Prefetch => add(self.frames.place(slot, in_segment, length), length),
             frames => {
-                let original = self.originals[part.io.0 as usize].as_mut().ok_or(io::ErrorKind::InvalidData)?;
+                let original = self.originals[part.io].as_mut().ok_or(io::ErrorKind::InvalidData)?;
                 let Arrival { lba, sectors, .. } = original.io;
                 let bytes = |from: u64, to: u64| (to.saturating_sub(from) * SECTOR_BYTES) as usize;
                 let (first, end) = (part.lba.0, part.lba.0 + u64::from(part.sectors.0));

@@ -2,7 +2,7 @@
 
 use crate::subsystem::cache::runs::Runs;
 use crate::subsystem::cache::{CacheAccess, CacheAction, ControllerCacheReport, HostOperation, WriteScheme};
-use iopilot_block::{Nanos, Op};
+use iopilot_block::{Nanos, Op, Slab};
 
 /// The parameters of a cache device. Sizes are in 512-byte blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,8 +52,7 @@ pub(in crate::subsystem) struct CacheDevice {
     valid: Runs,
     dirty: Runs,
     operations: Vec<Option<HostOperation>>,
-    accesses: Vec<Option<IssuedAccess>>,
-    free: Vec<u32>,
+    accesses: Slab<Option<IssuedAccess>>,
     copying_back: bool,
     report: ControllerCacheReport,
 }
@@ -65,8 +64,7 @@ impl CacheDevice {
             valid: Runs::default(),
             dirty: Runs::default(),
             operations: Vec::new(),
-            accesses: Vec::new(),
-            free: Vec::new(),
+            accesses: Slab::new(),
             copying_back: false,
             report: ControllerCacheReport::default(),
         }
@@ -126,8 +124,8 @@ impl CacheDevice {
     }
 
     pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
-        let Some(access) = self.accesses[number as usize].take() else { return };
-        self.free.push(number);
+        let Some(access) = self.accesses[number].take() else { return };
+        self.accesses.remove(number);
         let IssuedAccess { reason, lba, sectors, stale } = access;
         let end = lba + u64::from(sectors);
         match reason {
@@ -178,7 +176,7 @@ impl CacheDevice {
 
     /// The host writes these blocks: the data of other accesses to them become out of date.
     fn overtake(&mut self, from: u64, to: u64) {
-        for access in self.accesses.iter_mut().flatten() {
+        for access in self.accesses.as_mut_slice().iter_mut().flatten() {
             let writes = matches!(access.reason, AccessReason::Write(..));
             access.stale |= !writes && access.lba < to && from < access.lba + u64::from(access.sectors);
         }
@@ -209,16 +207,7 @@ impl CacheDevice {
     }
 
     fn begin_access(&mut self, access: IssuedAccess, device: usize, op: Op, out: &mut Vec<CacheAction>) {
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.accesses[number as usize] = Some(access);
-                number
-            }
-            None => {
-                self.accesses.push(Some(access));
-                self.accesses.len() as u32 - 1
-            }
-        };
+        let number = self.accesses.insert(Some(access));
         let IssuedAccess { lba, sectors, .. } = access;
         out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors, op, through: false }));
     }

@@ -8,7 +8,7 @@ use crate::subsystem::cache::lines::{CacheLines, Granule};
 use crate::subsystem::cache::{
     CacheAccess, CacheAction, ControllerCacheReport, HostOperation, MemoryCacheModel, WriteScheme,
 };
-use iopilot_block::Op;
+use iopilot_block::{Op, Slab};
 use std::collections::VecDeque;
 
 /// The progress of an operation.
@@ -73,8 +73,7 @@ pub(in crate::subsystem) struct MemoryCache {
     pub(super) lines: CacheLines,
     /// By number; the controller's numbers are small and dense.
     pub(super) operations: Vec<Option<CacheOperation>>,
-    accesses: Vec<Option<IssuedAccess>>,
-    free_accesses: Vec<u32>,
+    accesses: Slab<Option<IssuedAccess>>,
     /// Operations before admission, in order.
     admission: VecDeque<u32>,
     /// Lines that the admitted operations may need.
@@ -98,8 +97,7 @@ impl MemoryCache {
             lines: CacheLines::new(&model),
             model,
             operations: Vec::new(),
-            accesses: Vec::new(),
-            free_accesses: Vec::new(),
+            accesses: Slab::new(),
             admission: VecDeque::new(),
             reserved: 0,
             line_waiters: VecDeque::new(),
@@ -187,8 +185,8 @@ impl MemoryCache {
 
     /// The access `number` has ended.
     pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
-        let Some(access) = self.accesses[number as usize].take() else { return };
-        self.free_accesses.push(number);
+        let Some(access) = self.accesses[number].take() else { return };
+        self.accesses.remove(number);
         for &granule in &access.locks {
             self.lines.unlock(granule, &mut self.runnable);
         }
@@ -391,16 +389,7 @@ impl MemoryCache {
             }
             _ => false,
         };
-        let number = match self.free_accesses.pop() {
-            Some(number) => {
-                self.accesses[number as usize] = Some(access);
-                number
-            }
-            None => {
-                self.accesses.push(Some(access));
-                self.accesses.len() as u32 - 1
-            }
-        };
+        let number = self.accesses.insert(Some(access));
         out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors: sectors as u32, op, through }));
     }
 
