@@ -12,7 +12,7 @@
 //! Memory is bounded: a request that has not completed [`MOST_PENDING`] arrivals later is returned without a completion.
 
 use crate::TraceRecord;
-use iopilot_block::{Nanos, Op};
+use iopilot_block::{Nanos, Op, Slab};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The most bios that may be waiting for the completion of one that arrived before them.
@@ -59,10 +59,8 @@ pub(crate) struct Correlator {
     bios: VecDeque<Bio>,
     /// The number of the bio at the front.
     first_bio: u64,
-    parts: Vec<Part>,
-    free_parts: u32,
-    requests: Vec<Request>,
-    free_requests: Vec<u32>,
+    parts: Slab<Part>,
+    requests: Slab<Request>,
     serial: u64,
     by_start: BTreeMap<End, u32>,
     by_end: BTreeMap<End, u32>,
@@ -96,7 +94,7 @@ impl Extent {
 
 impl Correlator {
     pub(crate) fn new() -> Self {
-        Self { free_parts: NONE, alone: Some(VecDeque::new()), ..Self::default() }
+        Self { alone: Some(VecDeque::new()), ..Self::default() }
     }
 
     /// Notes an event other than a completion. Completions without a match then belong to requests from before the
@@ -118,7 +116,7 @@ impl Correlator {
                 waiting.pop_front();
             }
         } else {
-            let part = self.new_part(Part { bio, start: record.lba.0, sectors: record.sectors.0, next: NONE });
+            let part = self.parts.insert(Part { bio, start: record.lba.0, sectors: record.sectors.0, next: NONE });
             let (start, end) = (record.lba.0, (record.lba + record.sectors).0);
             self.new_request(record.device, record.op, start, end, (part, part));
         }
@@ -127,8 +125,7 @@ impl Correlator {
 
     /// Whether a request holds the first of these sectors, and was not issued.
     pub(crate) fn is_waiting(&self, what: Extent) -> bool {
-        self.find_exact(what, false, false).is_some()
-            || self.holding(what).is_some_and(|r| !self.requests[r as usize].issued)
+        self.find_exact(what, false, false).is_some() || self.holding(what).is_some_and(|r| !self.requests[r].issued)
     }
 
     /// A bio is merged behind (`M`) or before (`F`) the request that it touches.
@@ -140,7 +137,7 @@ impl Correlator {
             .range((what.device, touching, 0)..=(what.device, touching, u64::MAX))
             .rev()
             .map(|(_, &r)| r)
-            .find(|&r| r != own && !self.requests[r as usize].issued && self.requests[r as usize].op == what.op);
+            .find(|&r| r != own && !self.requests[r].issued && self.requests[r].op == what.op);
         if let Some(host) = host {
             self.absorb(host, own);
         }
@@ -149,11 +146,10 @@ impl Correlator {
     /// A bio is cut at sector `at` (`X`); both pieces go on as requests.
     pub(crate) fn split(&mut self, device: u32, start: u64, at: u64) {
         let range = (device, start, 0)..=(device, start, u64::MAX);
-        let Some(r) = self.by_start.range(range).rev().map(|(_, &r)| r).find(|&r| !self.requests[r as usize].issued)
-        else {
+        let Some(r) = self.by_start.range(range).rev().map(|(_, &r)| r).find(|&r| !self.requests[r].issued) else {
             return;
         };
-        let request = self.requests[r as usize];
+        let request = self.requests[r];
         if at <= start || at >= request.end {
             return;
         }
@@ -161,11 +157,11 @@ impl Correlator {
         let (mut kept, mut cut) = ((NONE, NONE), (NONE, NONE));
         let mut p = request.first_part;
         while p != NONE {
-            let Part { bio, start, sectors, next } = self.parts[p as usize];
+            let Part { bio, start, sectors, next } = self.parts[p];
             let end = start + u64::from(sectors);
             if start < at && end > at {
-                self.parts[p as usize].sectors = (at - start) as u32;
-                let rest = self.new_part(Part { bio, start: at, sectors: (end - at) as u32, next: NONE });
+                self.parts[p].sectors = (at - start) as u32;
+                let rest = self.parts.insert(Part { bio, start: at, sectors: (end - at) as u32, next: NONE });
                 self.append(&mut kept, p);
                 self.append(&mut cut, rest);
             } else {
@@ -176,12 +172,12 @@ impl Correlator {
         if kept.0 == NONE || cut.0 == NONE {
             // All parts lie on one side, which happens where events are missing.
             let all = if kept.0 == NONE { cut } else { kept };
-            let request = &mut self.requests[r as usize];
+            let request = &mut self.requests[r];
             (request.first_part, request.last_part) = all;
             self.index(r);
             return;
         }
-        let kept_request = &mut self.requests[r as usize];
+        let kept_request = &mut self.requests[r];
         (kept_request.end, kept_request.first_part, kept_request.last_part) = (at, kept.0, kept.1);
         self.index(r);
         self.new_request(request.device, request.op, at, request.end, cut);
@@ -210,10 +206,10 @@ impl Correlator {
                 }
             }
         };
-        self.requests[r as usize].issued = true;
-        let mut p = self.requests[r as usize].first_part;
+        self.requests[r].issued = true;
+        let mut p = self.requests[r].first_part;
         while p != NONE {
-            let Part { bio, next, .. } = self.parts[p as usize];
+            let Part { bio, next, .. } = self.parts[p];
             self.set_issue(bio, now);
             p = next;
         }
@@ -222,7 +218,7 @@ impl Correlator {
     /// A request comes back from the driver unserved (`R`).
     pub(crate) fn requeue(&mut self, what: Extent) {
         if let Some(r) = self.find_exact(what, true, false) {
-            self.requests[r as usize].issued = false;
+            self.requests[r].issued = false;
         }
     }
 
@@ -250,7 +246,7 @@ impl Correlator {
             let inside = (what.device, what.start + 1, 0)..(what.device, what.end(), 0);
             let op = what.op;
             hits.extend(self.by_start.range(inside).map(|(_, &r)| r).filter(|&r| {
-                let q = &self.requests[r as usize];
+                let q = &self.requests[r];
                 q.op == op && q.issued
             }));
             any = any || !hits.is_empty();
@@ -305,7 +301,7 @@ impl Correlator {
     fn find_exact(&self, what: Extent, issued: bool, latest: bool) -> Option<u32> {
         let mut same = self.by_start.range((what.device, what.start, 0)..=(what.device, what.start, u64::MAX));
         let fits = |&(_, &r): &(&End, &u32)| {
-            let q = &self.requests[r as usize];
+            let q = &self.requests[r];
             q.issued == issued && q.op == what.op && q.end == what.end()
         };
         let hit = if latest { same.rev().find(fits) } else { same.find(fits) };
@@ -318,7 +314,7 @@ impl Correlator {
         let mut best: Option<(bool, u64, u32)> = None;
         for (_, &r) in self.by_start.range((what.device, back, 0)..=(what.device, what.start, u64::MAX)).rev().take(64)
         {
-            let q = &self.requests[r as usize];
+            let q = &self.requests[r];
             let key = (!q.issued, q.serial, r);
             if q.op == what.op && q.end > what.start && best.is_none_or(|b| key < b) {
                 best = Some(key);
@@ -335,7 +331,7 @@ impl Correlator {
             .range(inside)
             .map(|(_, &r)| r)
             .filter(|&r| {
-                let q = &self.requests[r as usize];
+                let q = &self.requests[r];
                 !q.issued && q.op == what.op && q.end <= what.end()
             })
             .collect();
@@ -344,7 +340,7 @@ impl Correlator {
             self.absorb(host, other);
         }
         self.unindex(host);
-        let request = &mut self.requests[host as usize];
+        let request = &mut self.requests[host];
         (request.start, request.end) = (what.start, what.end());
         self.index(host);
         Some(host)
@@ -354,9 +350,9 @@ impl Correlator {
     fn absorb(&mut self, host: u32, other: u32) {
         self.unindex(host);
         self.unindex(other);
-        let o = self.requests[other as usize];
-        let h = &mut self.requests[host as usize];
-        self.parts[h.last_part as usize].next = o.first_part;
+        let o = self.requests[other];
+        let h = &mut self.requests[host];
+        self.parts[h.last_part].next = o.first_part;
         h.last_part = o.last_part;
         h.start = h.start.min(o.start);
         h.end = h.end.max(o.end);
@@ -368,9 +364,9 @@ impl Correlator {
     fn complete_within(&mut self, r: u32, what: Extent, now: Nanos) {
         self.unindex(r);
         let mut left = (NONE, NONE);
-        let mut p = self.requests[r as usize].first_part;
+        let mut p = self.requests[r].first_part;
         while p != NONE {
-            let Part { bio, start, sectors, next } = self.parts[p as usize];
+            let Part { bio, start, sectors, next } = self.parts[p];
             let end = start + u64::from(sectors);
             let done = end.min(what.end()).saturating_sub(start.max(what.start)) as u32;
             if done > 0 {
@@ -382,10 +378,9 @@ impl Correlator {
                 }
             }
             if done == sectors {
-                self.parts[p as usize].next = self.free_parts;
-                self.free_parts = p;
+                self.parts.remove(p);
             } else {
-                let part = &mut self.parts[p as usize];
+                let part = &mut self.parts[p];
                 // Devices complete from the front; a hole in the middle is not kept.
                 part.sectors = sectors - done;
                 part.start = end - u64::from(part.sectors);
@@ -397,7 +392,7 @@ impl Correlator {
             self.free_request(r);
             return;
         }
-        let request = &mut self.requests[r as usize];
+        let request = &mut self.requests[r];
         (request.first_part, request.last_part) = left;
         if what.start <= request.start {
             request.start = what.end().min(request.end);
@@ -406,45 +401,25 @@ impl Correlator {
     }
 
     fn append(&mut self, list: &mut (u32, u32), part: u32) {
-        self.parts[part as usize].next = NONE;
+        self.parts[part].next = NONE;
         match *list {
             (NONE, _) => *list = (part, part),
             (_, last) => {
-                self.parts[last as usize].next = part;
+                self.parts[last].next = part;
                 list.1 = part;
             }
         }
-    }
-
-    fn new_part(&mut self, part: Part) -> u32 {
-        if self.free_parts == NONE {
-            self.parts.push(part);
-            return self.parts.len() as u32 - 1;
-        }
-        let at = self.free_parts;
-        self.free_parts = self.parts[at as usize].next;
-        self.parts[at as usize] = part;
-        at
     }
 
     fn new_request(&mut self, device: u32, op: Op, start: u64, end: u64, parts: (u32, u32)) {
         self.serial += 1;
         let (first_part, last_part) = parts;
         let request = Request { serial: self.serial, device, op, start, end, issued: false, first_part, last_part };
-        let r = match self.free_requests.pop() {
-            Some(r) => {
-                self.requests[r as usize] = request;
-                r
-            }
-            None => {
-                self.requests.push(request);
-                self.requests.len() as u32 - 1
-            }
-        };
+        let r = self.requests.insert(request);
         self.index(r);
         self.by_age.push_back((r, self.serial));
         while let Some(&(old, serial)) = self.by_age.front() {
-            let alive = self.requests[old as usize].serial == serial;
+            let alive = self.requests[old].serial == serial;
             if alive && self.by_age.len() <= 2 * MOST_PENDING {
                 break;
             }
@@ -458,29 +433,25 @@ impl Correlator {
     /// Drops a request that never completed.
     fn forget(&mut self, r: u32) {
         self.unindex(r);
-        let mut p = self.requests[r as usize].first_part;
+        let mut p = self.requests[r].first_part;
         while p != NONE {
-            let next = self.parts[p as usize].next;
-            self.parts[p as usize].next = self.free_parts;
-            self.free_parts = p;
-            p = next;
+            p = self.parts.remove(p).next;
         }
         self.free_request(r);
     }
 
     fn free_request(&mut self, r: u32) {
-        self.requests[r as usize].serial = 0;
-        self.free_requests.push(r);
+        self.requests.remove(r).serial = 0;
     }
 
     fn index(&mut self, r: u32) {
-        let q = &self.requests[r as usize];
+        let q = &self.requests[r];
         self.by_start.insert((q.device, q.start, q.serial), r);
         self.by_end.insert((q.device, q.end, q.serial), r);
     }
 
     fn unindex(&mut self, r: u32) {
-        let q = &self.requests[r as usize];
+        let q = &self.requests[r];
         self.by_start.remove(&(q.device, q.start, q.serial));
         self.by_end.remove(&(q.device, q.end, q.serial));
     }

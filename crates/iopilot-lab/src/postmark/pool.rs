@@ -2,7 +2,7 @@
 
 use super::space::Space;
 use super::{AllocationStyle, BLOCK_BYTES, Extent, PostmarkSpec};
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, Slab};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
@@ -56,10 +56,9 @@ pub(super) struct Pool {
     space: Space,
     first: u64,
     blocks: u64,
-    files: Vec<File>,
-    /// The slots in use, and the free ones.
+    files: Slab<File, usize>,
+    /// The slots in use.
     live: Vec<usize>,
-    unused: Vec<usize>,
     min_bytes: u64,
     max_bytes: u64,
     directories: u64,
@@ -75,9 +74,8 @@ impl Pool {
             space: Space::new(first, blocks),
             first,
             blocks,
-            files: Vec::new(),
+            files: Slab::new(),
             live: Vec::new(),
-            unused: Vec::new(),
             min_bytes: spec.min_bytes,
             max_bytes: spec.max_bytes,
             directories: u64::from(spec.directories),
@@ -92,7 +90,7 @@ impl Pool {
             pool.transaction(&mut forgotten);
             forgotten.clear();
         }
-        pool.files.iter_mut().for_each(|file| file.dirty = 0);
+        pool.files.as_mut_slice().iter_mut().for_each(|file| file.dirty = 0);
         Some(pool)
     }
 
@@ -131,25 +129,22 @@ impl Pool {
         let bytes = self.random.random_range(self.min_bytes..=self.max_bytes);
         let directory = self.random.random_range(0..self.directories);
         let extents = self.allot(self.home(directory), bytes.div_ceil(BLOCK_BYTES))?;
-        let slot = self.unused.pop().unwrap_or_else(|| {
-            self.files.push(File::default());
-            self.files.len() - 1
+        let slot = self.files.insert_with(|old| {
+            let generation = old.map_or(0, |file| file.generation) + 1;
+            File { bytes, extents, directory, dirty: 0, generation }
         });
-        let file = &mut self.files[slot];
-        *file = File { bytes, extents, directory, dirty: 0, generation: file.generation + 1 };
         self.live.push(slot);
         Some(slot)
     }
 
     fn delete(&mut self, slot: usize, out: &mut VecDeque<TransactionStep>) {
-        let file = &mut self.files[slot];
+        let file = self.files.remove(slot);
         if file.dirty > 0 {
             out.push_back(TransactionStep::Forget { blocks: file.dirty });
         }
         let extents = std::mem::take(&mut file.extents);
         *file = File { generation: file.generation + 1, ..File::default() };
         extents.into_iter().for_each(|e| self.space.give_back(e));
-        self.unused.push(slot);
     }
 
     fn append(&mut self, slot: usize, out: &mut VecDeque<TransactionStep>) {
@@ -315,6 +310,6 @@ mod tests {
         }
         let valid: Vec<Dirty> = waiting.into_iter().filter(|d| pool.take(d)).collect();
         assert_eq!(valid.iter().map(|d| d.extent.blocks as i64).sum::<i64>(), dirty);
-        assert!(pool.files.iter().all(|f| f.dirty == 0));
+        assert!(pool.files.as_slice().iter().all(|f| f.dirty == 0));
     }
 }
