@@ -179,7 +179,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!((slab.len(), slab.slots()), (model.iter().flatten().count(), model.len()));
-                prop_assert_eq!(slab.is_empty(), slab.len() == 0);
+                prop_assert_eq!(slab.is_empty(), model.iter().flatten().next().is_none());
                 for (slot, value) in model.iter().enumerate() {
                     prop_assert!(value.is_none_or(|value| slab[slot as u32] == value));
                 }

@@ -97,6 +97,18 @@ fn test() -> String {
     }
 }
 
+/// Checks that `page` holds `text` between its marks `<!-- mark -->` and `<!-- /mark -->`.
+///
+/// # Panics
+/// Where it does not, with the text to paste.
+pub fn assert_documented(page: &str, mark: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let whole = std::fs::read_to_string(&path).expect("the page");
+    let (_, rest) = whole.split_once(&format!("<!-- {mark} -->\n")).expect("the first mark");
+    let (written, _) = rest.split_once(&format!("<!-- /{mark} -->")).expect("the second mark");
+    assert!(written == text, "between the marks `{mark}` of {page} there should be:\n\n{text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,16 +129,4 @@ mod tests {
         assert!(!is_program("no-such-program"));
         assert_eq!(test(), "iopilot_testing::tests::what_is_there_is_found_and_what_is_not_is_missed");
     }
-}
-
-/// Checks that `page` holds `text` between its marks `<!-- mark -->` and `<!-- /mark -->`.
-///
-/// # Panics
-/// Where it does not, with the text to paste.
-pub fn assert_documented(page: &str, mark: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
-    let whole = std::fs::read_to_string(&path).expect("the page");
-    let (_, rest) = whole.split_once(&format!("<!-- {mark} -->\n")).expect("the first mark");
-    let (written, _) = rest.split_once(&format!("<!-- /{mark} -->")).expect("the second mark");
-    assert!(written == text, "between the marks `{mark}` of {page} there should be:\n\n{text}");
 }

@@ -300,7 +300,7 @@ impl Host {
         waiting.children_computed += computed;
         match waiting.state {
             ProcessState::Blocked(WaitReason::Child(which)) if which.is_none_or(|wanted| wanted == number) => {
-                self.wake(parent, now)
+                self.wake(parent, now);
             }
             ProcessState::Exited => {}
             _ => waiting.exited_children.push(number),

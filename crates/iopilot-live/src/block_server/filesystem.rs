@@ -75,7 +75,7 @@ impl<S: Store> FuseFileSystem for StoreFileSystem<S> {
             FuseBody::Read { offset, size } if node == CONTENT => self.read(offset, size, reply),
             FuseBody::Write { offset, size } if node == CONTENT => self.write(offset, size, data, reply),
             FuseBody::Fallocate { offset, length, mode } if node == CONTENT => {
-                self.fallocate(offset, length, mode, reply)
+                self.fallocate(offset, length, mode, reply);
             }
             FuseBody::Fsync if node == CONTENT => self.serve(Op::Flush, (0, 0), None, reply),
             FuseBody::Lookup(name) => {

@@ -82,9 +82,8 @@ fn array<const N: usize>(page: &[u8], at: usize) -> Result<[u8; N], &'static str
     page.get(at..at + N).and_then(|b| b.try_into().ok()).ok_or("an event is longer than its page")
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_endian = "little", target_pointer_width = "64"))]
 mod tests {
-    #![cfg(all(target_endian = "little", target_pointer_width = "64"))]
 
     use super::*;
 
