@@ -191,7 +191,7 @@ fn what_a_killed_daemon_changed_is_put_back_by_the_next_start_or_by_hand() {
         assert!(!is_as_before(&disk));
         if by_hand {
             let told = s.ok("dads restore --runtime-dir run");
-            assert!(told.contains("mq-deadline is back"), "{told}");
+            assert!(told.contains("mq-deadline is restored"), "{told}");
             assert!(is_as_before(&disk));
         } else {
             let next = Flight::start(&s, &disk.0, "--dry-run");

@@ -160,7 +160,7 @@ fn a_completion_that_was_lost_is_told_of_and_its_process_waits_all_the_same() {
         }
     });
     let text = s.ok("compare lost.parquet --disk hd-500-16 -s mq-deadline");
-    assert!(text.contains("is not in the trace"), "{text}");
+    assert!(text.contains("have no completion in the trace"), "{text}");
     let elapsed = |trace: &str| {
         number(&json(&s, &format!("compare {trace} --disk hd-500-16 -s mq-deadline --json"))["runs"][0]["elapsed_s"])
     };
