@@ -170,7 +170,12 @@ fn samples(format: Format) -> Vec<Vec<u8>> {
     let named = |path: &Path| {
         path.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.split('.').next() == Some(format.name()))
     };
-    files("crates/iopilot-trace/samples", named)
+    let in_code = Some(format.spec().sample).filter(|sample| !sample.is_empty());
+    in_code
+        .map(|sample| sample.as_bytes().to_vec())
+        .into_iter()
+        .chain(files("crates/iopilot-trace/samples", named))
+        .collect()
 }
 
 /// The beginnings of two shipped traces in a format that can be written.

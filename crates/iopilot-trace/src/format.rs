@@ -1,8 +1,7 @@
 //! [`Format`]: the table of trace formats, and one module for each.
 //!
-//! To add a format, write its module with a [`FormatSpec`], add a row to the table below, put a sample into
-//! `crates/iopilot-trace/samples`, and add a row to the table on the page `docs/reference/trace-formats.md`. Tests name what is
-//! missing.
+//! To add a format, write its module with a [`FormatSpec`], add a row to the table below, and add a row to the table on
+//! the page `docs/reference/trace-formats.md`. Tests name what is missing.
 
 mod alibaba;
 mod biosnoop;
@@ -180,13 +179,16 @@ impl FromStr for Format {
     }
 }
 
-/// The samples that every format has: names and contents.
+/// The samples that every format has, in its [`FormatSpec`] or in the folder `samples`: names and contents.
 #[cfg(test)]
 pub(crate) fn samples() -> Vec<(String, Vec<u8>)> {
+    let specs = Format::ALL.iter().map(|format| format.spec()).filter(|spec| !spec.sample.is_empty());
+    let in_code = specs.map(|spec| (spec.name.to_owned(), spec.sample.as_bytes().to_vec()));
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
     let entries = std::fs::read_dir(folder).expect("samples are part of the source tree");
     let paths = entries.map(|e| e.expect("a folder can be listed").path());
-    paths.map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(p).unwrap())).collect()
+    let files = paths.map(|p| (p.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(p).unwrap()));
+    in_code.chain(files).collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,6 @@ fn every_format_has_a_sample() {
     let samples = samples();
     for format in Format::ALL {
         let has_one = samples.iter().any(|(of, ..)| of == format);
-        assert!(has_one, "{format}: put a small valid trace into crates/iopilot-trace/samples/{format}.txt (or .bin)");
+        assert!(has_one, "{format}: give its SPEC a sample, or put one into crates/iopilot-trace/samples/{format}.bin");
     }
 }

@@ -25,6 +25,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::FirstLine(|line| header(line).is_some())],
     open: |input| Ok(Box::new(Reader { lines: Lines::new(input.source), layout: None })),
     file_set: None,
+    sample: "",
     writing: None,
 };
 

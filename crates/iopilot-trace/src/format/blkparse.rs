@@ -26,6 +26,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Text(|head| is_event(head.first()))],
     open: |input| Ok(Box::new(Reader::new(input.source, input.reorder))),
     file_set: None,
+    sample: "",
     writing: None,
 };
 

@@ -93,6 +93,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         find: files::per_cpu_files,
         open: |paths, progress, reorder| Ok(Box::new(Reader::open(paths, progress, reorder)?)),
     }),
+    sample: "",
     writing: None,
 };
 

@@ -24,6 +24,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         Ok(Box::new(Reader { lines: Lines::new(input.source), events, requests_seen: false, at_end: false }))
     },
     file_set: None,
+    sample: "",
     writing: None,
 };
 

@@ -45,6 +45,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     ],
     open,
     file_set: None,
+    sample: "",
     writing: Some(Writing {
         time_unit: UNIT,
         keeps: KeptFields::FLUSH_AND_DISCARD,

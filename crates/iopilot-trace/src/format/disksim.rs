@@ -26,6 +26,9 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Text(|head| FiveNumbers::of(head).is_some_and(|of| of.fits(Format::Disksim)))],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
+    sample: "\
+        0.500000 0 8 16 01\n\
+        1.250000 1 99 3 00\n",
     writing: Some(Writing {
         time_unit: Nanos(1),
         keeps: KeptFields::DEVICE_NUMBER.union(KeptFields::SYNC_AND_READ_AHEAD),

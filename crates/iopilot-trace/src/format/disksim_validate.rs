@@ -20,6 +20,10 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Text(|head| parse(head.first()).is_ok())],
     open,
     file_set: None,
+    sample: "\
+        R Hit 8 16 500.0 20.5\n\
+        W Doub 9 1 100.25 7\n\
+        R Miss 8 16 1e1 0\n",
     writing: None,
 };
 

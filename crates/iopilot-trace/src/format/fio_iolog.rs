@@ -42,6 +42,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         LineRecords::open(input, move |line, metadata| parser.line(line, metadata))
     },
     file_set: None,
+    sample: "",
     writing: Some(Writing {
         time_unit: UNIT,
         keeps: KeptFields::FLUSH_AND_DISCARD.union(KeptFields::DEVICE_NAME),

@@ -23,6 +23,10 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     })],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
+    sample: "\
+        89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065a2b6458eca924523\n\
+        89968195793000 7 Web Content 8 16 W 6 1 56f11b711d91a065a2b6458eca924523 00f11b711d91a065a2b6458eca924523\n\
+        89968195793100 20782 gzip 283193192 8 W 6 0\n",
     writing: None,
 };
 

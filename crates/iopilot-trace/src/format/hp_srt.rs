@@ -32,6 +32,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Magic(|head| head.starts_with(MAGIC))],
     open: |input| Ok(Box::new(Reader::new(input.source)?)),
     file_set: None,
+    sample: "",
     writing: None,
 };
 

@@ -18,6 +18,9 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Text(|head| FiveNumbers::of(head).is_some_and(|of| of.fits(Format::Mqsim)))],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
+    sample: "\
+        0100 0 8 16 0\n\
+        0200 1 16 8 1\n",
     writing: Some(Writing {
         time_unit: Nanos(1),
         keeps: KeptFields::DEVICE_NUMBER,

@@ -23,6 +23,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     })],
     open,
     file_set: None,
+    sample: "",
     writing: Some(Writing {
         time_unit: UNIT,
         keeps: KeptFields::DEVICE_NAME.union(KeptFields::COMPLETION),

@@ -19,6 +19,9 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Text(|head| FiveNumbers::of(head).is_some_and(|of| of.fits(Format::MsrMs)))],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
+    sample: "\
+        00.000 0 4096 512 1\n\
+        02.5 1 0 1024 0\n",
     writing: Some(Writing {
         time_unit: Nanos(1),
         keeps: KeptFields::DEVICE_NUMBER,

@@ -31,6 +31,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         Ok(Box::new(Reader { lines: Lines::new(input.source), layout, events, summary: None, rows: 0, at_end: false }))
     },
     file_set: None,
+    sample: "",
     writing: None,
 };
 

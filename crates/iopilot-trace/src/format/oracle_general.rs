@@ -29,6 +29,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         Ok(open::<Fields, 24>(input.source))
     },
     file_set: None,
+    sample: "",
     writing: None,
 };
 

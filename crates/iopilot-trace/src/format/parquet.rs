@@ -13,6 +13,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     detect: &[Detect::Magic(|head| head.starts_with(b"PAR1"))],
     open: read::open,
     file_set: None,
+    sample: "",
     writing: Some(Writing { time_unit: Nanos(1), keeps: KeptFields::EVERY_FIELD, create: write::create }),
 };
 

@@ -24,6 +24,9 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     })],
     open: |input| LineRecords::open(input, parse),
     file_set: None,
+    sample: "\
+        0,8,4096,R,0.5\n\
+        1,16,512,w,1.25\n",
     writing: Some(Writing {
         time_unit: Nanos(1),
         keeps: KeptFields::DEVICE_NUMBER,

@@ -31,6 +31,9 @@ pub struct FormatSpec {
     pub(crate) open: fn(FormatInput<'_>) -> Opened,
     /// How a recording that consists of several files is read; `None` where one file is a whole trace.
     pub(crate) file_set: Option<FileSet>,
+    /// A small valid trace, for tests and fuzzing. Empty if the format is binary or has variants: then files named
+    /// `FORMAT.VARIANT` are in the folder `samples`.
+    pub sample: &'static str,
     /// How it is written; `None` where it is only read.
     pub writing: Option<Writing>,
 }

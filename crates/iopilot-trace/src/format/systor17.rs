@@ -31,6 +31,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         })
     },
     file_set: None,
+    sample: "",
     writing: None,
 };
 

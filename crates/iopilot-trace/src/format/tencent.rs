@@ -28,6 +28,10 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
         LineRecords::open(input, parse)
     },
     file_set: None,
+    sample: "\
+        1538323199,75784,8,1,1063\n\
+        1538323199,0,24,0,1064\n\
+        1538323200,75792,8,0,1063\n",
     writing: None,
 };
 

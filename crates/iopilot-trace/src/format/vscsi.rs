@@ -27,6 +27,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     })],
     open: |input| Ok(open::<Version1, 32>(input.source)),
     file_set: None,
+    sample: "",
     writing: None,
 };
 

@@ -20,6 +20,7 @@ pub(super) const SPEC: FormatSpec = FormatSpec {
     })],
     open: |input| Ok(open::<Version2, 40>(input.source)),
     file_set: None,
+    sample: "",
     writing: None,
 };
 

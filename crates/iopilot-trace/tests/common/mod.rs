@@ -6,7 +6,7 @@ use iopilot_trace::{Format, TraceRecord};
 use proptest::prelude::ProptestConfig;
 use std::path::Path;
 
-/// All samples in order of their names, `FORMAT.VARIANT`: format, name and content.
+/// All samples in order of their names, `FORMAT` or `FORMAT.VARIANT`: format, name and content.
 ///
 /// # Panics
 /// Where a file is not named for a format.
@@ -20,7 +20,11 @@ pub(crate) fn samples() -> Vec<(Format, String, Vec<u8>)> {
         let format = format.unwrap_or_else(|e| panic!("samples/{name}: its name begins with no format: {e}"));
         (format, name, std::fs::read(path).unwrap())
     };
-    paths.iter().map(sample).collect()
+    let specs = Format::ALL.iter().filter(|format| !format.spec().sample.is_empty());
+    let in_code = specs.map(|f| (*f, f.name().to_owned(), f.spec().sample.as_bytes().to_vec()));
+    let mut all: Vec<_> = paths.iter().map(sample).chain(in_code).collect();
+    all.sort_by(|a, b| a.1.cmp(&b.1));
+    all
 }
 
 /// Reads of 4 KiB, a millisecond apart.
