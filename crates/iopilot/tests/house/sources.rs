@@ -361,6 +361,10 @@ pub(crate) fn paths(tokens: &[TokenTree], first: &[&str], add: &mut impl FnMut(V
                 led.for_each(|import| add(import.path));
                 at += length;
             }
+            // `pub(in crate::a)` limits who may name the item; it imports nothing.
+            TokenTree::Ident(ident) if ident == "pub" && matches!(tokens.get(at + 1), Some(TokenTree::Group(_))) => {
+                at += 1
+            }
             TokenTree::Ident(ident) if first.iter().any(|f| ident == f) => {
                 let mut path = vec![ident.to_string()];
                 while is_punct(tokens.get(at + 1), ':') && is_punct(tokens.get(at + 2), ':') {
@@ -437,7 +441,7 @@ mod tests {
 
     #[test]
     fn paths_are_found_in_code_and_in_macros() {
-        let text = "fn f(x: &crate::a::B) { use crate::{d, std::e as f}; use std::g; mine!(super::c(1)); let d = self::e::<u8>(); self.g(); }";
+        let text = "fn f(x: &crate::a::B) { use crate::{d, std::e as f}; use std::g; mine!(super::c(1)); let d = self::e::<u8>(); self.g(); } impl S { pub(in crate::h) fn i() {} }";
         let mut found = Vec::new();
         paths(&tokens("made-up", text), &["crate", "super", "self"], &mut |path| found.push(path.join("::")));
         assert_eq!(found, ["crate::a::B", "crate::d", "crate::std::e", "super::c", "self::e"]);
