@@ -363,7 +363,7 @@ pub(crate) fn paths(tokens: &[TokenTree], first: &[&str], add: &mut impl FnMut(V
             }
             // `pub(in crate::a)` limits who may name the item; it imports nothing.
             TokenTree::Ident(ident) if ident == "pub" && matches!(tokens.get(at + 1), Some(TokenTree::Group(_))) => {
-                at += 1
+                at += 1;
             }
             TokenTree::Ident(ident) if first.iter().any(|f| ident == f) => {
                 let mut path = vec![ident.to_string()];
