@@ -1,4 +1,4 @@
-//! Tests of who has a CPU, when, and at what cost.
+//! Tests of which process has a CPU, when, and at what cost.
 
 use super::tests::{MS, Run, ms, read, run, task};
 use crate::costs::Costs;
