@@ -8,21 +8,27 @@
 //! drive.
 
 mod any_target;
+mod bus;
 mod controlled;
+mod controller;
+mod controller_cache;
 mod drive;
-mod subsystem;
+mod simple_disk;
 mod target;
+mod topology;
 
 pub use any_target::AnyTarget;
+pub use bus::{Arbitration, BusModel, BusReport, Ownership};
 pub use controlled::ControlledDrive;
+pub use controller::{ControllerCacheModel, ControllerModel, SmartModel};
+pub use controller_cache::{
+    AllocationPolicy, CacheDeviceModel, ControllerCacheReport, FlushPolicy, MemoryCacheModel, Prefetch,
+    ReplacementPolicy, WriteScheme,
+};
 pub use drive::{
     After, BusPolicy, Drive, DriveBufferModel, DriveModel, ExtraDisconnect, FastWrite, KeepRequested, Overheads,
     Preseek, ReadAheadRule, ReadModel, SingleDrive, WriteModel,
 };
-pub use subsystem::{
-    AllocationPolicy, Arbitration, BusIndex, BusModel, BusReport, CacheDeviceModel, ControllerCacheModel,
-    ControllerCacheReport, ControllerIndex, ControllerModel, DeviceLimits, FlushPolicy, MemoryCacheModel, Ownership,
-    Prefetch, ReplacementPolicy, SimpleDisk, SimpleDiskModel, SmartModel, Subsystem, SubsystemBuilder, SubsystemFault,
-    WriteScheme,
-};
+pub use simple_disk::{SimpleDisk, SimpleDiskModel};
 pub use target::{BlockTimes, Message, MessageKind, Signal, Target};
+pub use topology::{BusIndex, ControllerIndex, DeviceLimits, Subsystem, SubsystemBuilder, SubsystemFault};

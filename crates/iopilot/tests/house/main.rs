@@ -6,6 +6,7 @@
 
 mod golden;
 mod import_circles;
+mod module_files;
 mod public_items;
 mod sources;
 mod unique_names;

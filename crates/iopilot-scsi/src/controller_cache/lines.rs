@@ -1,7 +1,7 @@
 //! [`CacheLines`]: the lines of a memory cache, their victim order, and their locks.
 
-use crate::subsystem::cache::blocks::BlockSet;
-use crate::subsystem::cache::{MemoryCacheModel, ReplacementPolicy};
+use crate::controller_cache::blocks::BlockSet;
+use crate::controller_cache::{MemoryCacheModel, ReplacementPolicy};
 use iopilot_block::{Links, List};
 use std::collections::{HashMap, VecDeque};
 
@@ -34,14 +34,14 @@ struct Lock {
 
 /// A lock on some of a line's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Granule {
-    pub(super) line: u32,
-    pub(super) number: u32,
-    pub(super) exclusive: bool,
+pub(crate) struct Granule {
+    pub(crate) line: u32,
+    pub(crate) number: u32,
+    pub(crate) exclusive: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct CacheLines {
+pub(crate) struct CacheLines {
     policy: ReplacementPolicy,
     size: u64,
     granule: u64,
@@ -51,15 +51,15 @@ pub(super) struct CacheLines {
     map: HashMap<(usize, u64), u32>,
     segments: Vec<Segment>,
     links: Links<u32>,
-    pub(super) valid: BlockSet,
-    pub(super) dirty: BlockSet,
+    pub(crate) valid: BlockSet,
+    pub(crate) dirty: BlockSet,
     locks: Vec<Lock>,
     granules: usize,
     random: u64,
 }
 
 impl CacheLines {
-    pub(super) fn new(model: &MemoryCacheModel) -> Self {
+    pub(crate) fn new(model: &MemoryCacheModel) -> Self {
         let (count, size) = (model.lines() as usize, model.line_size());
         let granule = u64::from(model.lock_granularity.max(1));
         let granules = (size / granule) as usize;
@@ -91,23 +91,23 @@ impl CacheLines {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
     /// The line that holds `block` of `device`.
-    pub(super) fn find(&self, device: usize, block: u64) -> Option<u32> {
+    pub(crate) fn find(&self, device: usize, block: u64) -> Option<u32> {
         self.map.get(&(device, block - block % self.size)).copied()
     }
 
     /// Device and first block of `line`.
-    pub(super) fn place(&self, line: u32) -> (usize, u64) {
+    pub(crate) fn place(&self, line: u32) -> (usize, u64) {
         let line = &self.lines[line as usize];
         (line.device, line.start)
     }
 
     /// Takes a free line for `block`. None of its blocks is valid, and it is in no list until its first use.
-    pub(super) fn allocate(&mut self, device: usize, block: u64) -> Option<u32> {
+    pub(crate) fn allocate(&mut self, device: usize, block: u64) -> Option<u32> {
         let line = self.free.pop()?;
         let start = block - block % self.size;
         self.lines[line as usize] = Line { device, start, mapped: true, segment: NONE };
@@ -118,7 +118,7 @@ impl CacheLines {
     }
 
     /// Frees `line`.
-    pub(super) fn evict(&mut self, line: u32) {
+    pub(crate) fn evict(&mut self, line: u32) {
         self.unlink(line);
         let Line { device, start, .. } = self.lines[line as usize];
         self.lines[line as usize].mapped = false;
@@ -127,7 +127,7 @@ impl CacheLines {
     }
 
     /// Records a use of `line`: it enters the order, or moves in it.
-    pub(super) fn touch(&mut self, line: u32) {
+    pub(crate) fn touch(&mut self, line: u32) {
         let segment = self.lines[line as usize].segment;
         if segment == NONE {
             self.append(line, 0);
@@ -147,7 +147,7 @@ impl CacheLines {
     }
 
     /// Collects the lines in victim order.
-    pub(super) fn candidates(&mut self, into: &mut Vec<u32>) {
+    pub(crate) fn candidates(&mut self, into: &mut Vec<u32>) {
         into.clear();
         for segment in &self.segments {
             into.extend(segment.list.iter(&self.links));
@@ -166,7 +166,7 @@ impl CacheLines {
     }
 
     /// The first line in victim order, if that is known without a look at the others. O(1).
-    pub(super) fn first_candidate(&self) -> Option<u32> {
+    pub(crate) fn first_candidate(&self) -> Option<u32> {
         match self.policy {
             ReplacementPolicy::Fifo | ReplacementPolicy::SegmentedLru => {
                 self.segments.iter().find_map(|segment| segment.list.front())
@@ -189,7 +189,7 @@ impl CacheLines {
     }
 
     /// The number of the granule of `line` that holds `block` of the device.
-    pub(super) fn granule(&self, line: u32, block: u64) -> u32 {
+    pub(crate) fn granule(&self, line: u32, block: u64) -> u32 {
         ((block - self.lines[line as usize].start) / self.granule) as u32
     }
 
@@ -198,18 +198,18 @@ impl CacheLines {
     }
 
     /// Whether any granule of `line` is locked.
-    pub(super) fn locked(&self, line: u32) -> bool {
+    pub(crate) fn locked(&self, line: u32) -> bool {
         let from = line as usize * self.granules;
         self.locks[from..from + self.granules].iter().any(|lock| lock.writer || lock.readers > 0)
     }
 
     /// Whether the granule of `block` is locked exclusively.
-    pub(super) fn exclusively_locked(&self, line: u32, block: u64) -> bool {
+    pub(crate) fn exclusively_locked(&self, line: u32, block: u64) -> bool {
         self.locks[line as usize * self.granules + self.granule(line, block) as usize].writer
     }
 
     /// Locks a granule; `None` if it is taken. The caller waits with [`CacheLines::wait`].
-    pub(super) fn try_lock(&mut self, line: u32, number: u32, exclusive: bool) -> Option<Granule> {
+    pub(crate) fn try_lock(&mut self, line: u32, number: u32, exclusive: bool) -> Option<Granule> {
         let exclusive = exclusive || !self.shared;
         let lock = self.lock(line, number);
         if lock.writer || (exclusive && lock.readers > 0) {
@@ -224,12 +224,12 @@ impl CacheLines {
     }
 
     /// Has `operation` woken when the granule is unlocked.
-    pub(super) fn wait(&mut self, line: u32, number: u32, operation: u32) {
+    pub(crate) fn wait(&mut self, line: u32, number: u32, operation: u32) {
         self.lock(line, number).waiters.push_back(operation);
     }
 
     /// Unlocks a granule; appends the operations that waited for it to `woken`.
-    pub(super) fn unlock(&mut self, granule: Granule, woken: &mut VecDeque<u32>) {
+    pub(crate) fn unlock(&mut self, granule: Granule, woken: &mut VecDeque<u32>) {
         let lock = self.lock(granule.line, granule.number);
         if granule.exclusive {
             lock.writer = false;
@@ -242,7 +242,7 @@ impl CacheLines {
     }
 
     /// Turns an exclusive lock into a shared one, if the cache has shared locks.
-    pub(super) fn downgrade(&mut self, granule: Granule, woken: &mut VecDeque<u32>) -> Granule {
+    pub(crate) fn downgrade(&mut self, granule: Granule, woken: &mut VecDeque<u32>) -> Granule {
         if !granule.exclusive || !self.shared {
             return granule;
         }

@@ -1,9 +1,8 @@
 //! How controllers handle commands, messages and acknowledgements.
 
-use crate::subsystem::cache::{CacheAccess, CacheAction, HostOperation};
-use crate::subsystem::scsi::ChipState;
-use crate::subsystem::smart::Smart;
-use crate::subsystem::{Claim, ControllerKind, Event, Origin, Subsystem};
+use crate::controller::{ChipState, Smart};
+use crate::controller_cache::{CacheAccess, CacheAction, HostOperation};
+use crate::topology::{Claim, ControllerKind, Event, Origin, Subsystem};
 use crate::{Message, MessageKind, Target};
 use iopilot_block::{Flags, Lba, Nanos, RequestId, Sectors};
 use iopilot_device::DeviceRequest;
@@ -16,7 +15,7 @@ impl<T: Target> Subsystem<T> {
         let controller = self.devices[device].path[level];
         match &mut self.controllers[controller].kind {
             ControllerKind::PassThrough => self.send_down(level, flight, now),
-            ControllerKind::Scsi(chip) => {
+            ControllerKind::Chip(chip) => {
                 if chip.state == ChipState::Free {
                     chip.state = ChipState::Command(flight);
                     self.send_down(level, flight, now);
@@ -67,7 +66,7 @@ impl<T: Target> Subsystem<T> {
         let device = self.flights[flight].device;
         for level in 0..self.devices[device].path.len() {
             let controller = self.devices[device].path[level];
-            let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind else { continue };
+            let ControllerKind::Chip(chip) = &mut self.controllers[controller].kind else { continue };
             let state = chip.state;
             if state != ChipState::Command(flight) || chip.reconnections.is_empty() {
                 continue;
@@ -104,7 +103,7 @@ impl<T: Target> Subsystem<T> {
         } else {
             let request = self.flights[flight].request;
             for &controller in &self.devices[device].path {
-                if let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind {
+                if let ControllerKind::Chip(chip) = &mut self.controllers[controller].kind {
                     chip.state = ChipState::Connected;
                 }
             }
@@ -119,7 +118,7 @@ impl<T: Target> Subsystem<T> {
         let delay = controller.delay;
         match &mut controller.kind {
             ControllerKind::PassThrough => self.send_up(level, device, message, now),
-            ControllerKind::Scsi(chip) => match message.kind {
+            ControllerKind::Chip(chip) => match message.kind {
                 MessageKind::Ready => self.after(delay, Event::Down(level, device, message), now),
                 MessageKind::Disconnect | MessageKind::Complete => {
                     chip.state = ChipState::Ending;
@@ -130,7 +129,7 @@ impl<T: Target> Subsystem<T> {
                     let state = chip.state;
                     if self.yields_to_reconnection(level, state) {
                         self.reconnect(level, device, message, now);
-                    } else if let ControllerKind::Scsi(chip) = &mut self.controllers[index].kind {
+                    } else if let ControllerKind::Chip(chip) = &mut self.controllers[index].kind {
                         chip.reconnections.push_back((device, message));
                     }
                 }
@@ -152,7 +151,7 @@ impl<T: Target> Subsystem<T> {
         for below in level..self.devices[device].path.len() {
             let bus = self.bus_below(below, flight);
             if self.buses[bus].withdraw(Claim::Command(below, flight)) {
-                if let ControllerKind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind {
+                if let ControllerKind::Chip(chip) = &mut self.controllers[self.devices[device].path[level]].kind {
                     chip.commands.push_front(flight);
                 }
                 return true;
@@ -163,7 +162,7 @@ impl<T: Target> Subsystem<T> {
 
     fn reconnect(&mut self, level: usize, device: usize, message: Message, now: Nanos) {
         let controller = self.devices[device].path[level];
-        if let ControllerKind::Scsi(chip) = &mut self.controllers[controller].kind {
+        if let ControllerKind::Chip(chip) = &mut self.controllers[controller].kind {
             chip.state = ChipState::Reconnecting;
         }
         self.send_up(level, device, message, now);
@@ -191,7 +190,7 @@ impl<T: Target> Subsystem<T> {
         match &mut controller.kind {
             ControllerKind::PassThrough => self.after(delay, Event::Down(level, device, message), now),
             // The device has its answer already: the chip is free for the next command.
-            ControllerKind::Scsi(chip) => match message.kind {
+            ControllerKind::Chip(chip) => match message.kind {
                 MessageKind::Reconnect => {
                     chip.state = ChipState::Connected;
                     self.after(delay, Event::Down(level, device, message), now);
@@ -206,7 +205,7 @@ impl<T: Target> Subsystem<T> {
     /// Frees the chip at this level of the path to `device`, and starts its next reconnection or command. Does
     /// nothing for other controllers.
     fn free_chip(&mut self, level: usize, device: usize, now: Nanos) {
-        let ControllerKind::Scsi(chip) = &mut self.controllers[self.devices[device].path[level]].kind else { return };
+        let ControllerKind::Chip(chip) = &mut self.controllers[self.devices[device].path[level]].kind else { return };
         chip.state = ChipState::Free;
         if let Some((device, message)) = chip.reconnections.pop_front() {
             self.reconnect(level, device, message, now);

@@ -4,8 +4,8 @@
 //! what it has and is continued later. Operations are admitted only while the lines of all of them together fit the
 //! cache. So an operation that waits for a line waits for write-backs or for operations that can finish.
 
-use crate::subsystem::cache::lines::{CacheLines, Granule};
-use crate::subsystem::cache::{
+use crate::controller_cache::lines::{CacheLines, Granule};
+use crate::controller_cache::{
     CacheAccess, CacheAction, ControllerCacheReport, HostOperation, MemoryCacheModel, WriteScheme,
 };
 use iopilot_block::{Op, Slab};
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OperationStage {
+pub(crate) enum OperationStage {
     /// It waits until admitted operations leave enough lines.
     Admission,
     /// It locks and fills.
@@ -25,19 +25,19 @@ pub(super) enum OperationStage {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct CacheOperation {
-    pub(super) host: HostOperation,
-    pub(super) stage: OperationStage,
+pub(crate) struct CacheOperation {
+    pub(crate) host: HostOperation,
+    pub(crate) stage: OperationStage,
     /// First block and end, widened to whole bits.
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     /// The locks of its granules from `start` on, as far as it has come.
-    pub(super) held: Vec<Granule>,
+    pub(crate) held: Vec<Granule>,
     /// The locks of blocks that a fill adds to those.
-    pub(super) extra: Vec<Granule>,
+    pub(crate) extra: Vec<Granule>,
     /// The number of write-backs it waits for.
-    pub(super) write_backs: u32,
-    pub(super) missed: bool,
+    pub(crate) write_backs: u32,
+    pub(crate) missed: bool,
     /// The end of the part of a write that has been stored.
     stored: u64,
     replied: bool,
@@ -45,7 +45,7 @@ pub(super) struct CacheOperation {
 
 /// Why an access was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AccessReason {
+pub(crate) enum AccessReason {
     /// To fill lines for an operation.
     Fill(u32),
     /// To store an operation's data.
@@ -59,40 +59,40 @@ pub(super) enum AccessReason {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct IssuedAccess {
+pub(crate) struct IssuedAccess {
     reason: AccessReason,
-    pub(super) device: usize,
-    pub(super) lba: u64,
-    pub(super) sectors: u64,
+    pub(crate) device: usize,
+    pub(crate) lba: u64,
+    pub(crate) sectors: u64,
     locks: Vec<Granule>,
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::subsystem) struct MemoryCache {
-    pub(super) model: MemoryCacheModel,
-    pub(super) lines: CacheLines,
+pub(crate) struct MemoryCache {
+    pub(crate) model: MemoryCacheModel,
+    pub(crate) lines: CacheLines,
     /// By number; the controller's numbers are small and dense.
-    pub(super) operations: Vec<Option<CacheOperation>>,
+    pub(crate) operations: Vec<Option<CacheOperation>>,
     accesses: Slab<Option<IssuedAccess>>,
     /// Operations before admission, in order.
     admission: VecDeque<u32>,
     /// Lines that the admitted operations may need.
     reserved: u64,
     /// Operations that wait for any line to become free.
-    pub(super) line_waiters: VecDeque<u32>,
+    pub(crate) line_waiters: VecDeque<u32>,
     /// Operations to be continued.
-    pub(super) runnable: VecDeque<u32>,
+    pub(crate) runnable: VecDeque<u32>,
     /// Vectors to reuse.
     spare: Vec<(Vec<Granule>, Vec<Granule>)>,
-    pub(super) candidates: Vec<u32>,
+    pub(crate) candidates: Vec<u32>,
     /// The part of the lines that is checked next for dirty data.
-    pub(super) flush_part: u32,
-    pub(super) report: ControllerCacheReport,
+    pub(crate) flush_part: u32,
+    pub(crate) report: ControllerCacheReport,
 }
 
 impl MemoryCache {
     /// An empty cache; the model must have no [`MemoryCacheModel::fault`].
-    pub(in crate::subsystem) fn new(model: MemoryCacheModel) -> Self {
+    pub(crate) fn new(model: MemoryCacheModel) -> Self {
         Self {
             lines: CacheLines::new(&model),
             model,
@@ -109,15 +109,15 @@ impl MemoryCache {
         }
     }
 
-    pub(in crate::subsystem) fn model(&self) -> &MemoryCacheModel {
+    pub(crate) fn model(&self) -> &MemoryCacheModel {
         &self.model
     }
 
-    pub(in crate::subsystem) fn report(&self) -> ControllerCacheReport {
+    pub(crate) fn report(&self) -> ControllerCacheReport {
         self.report
     }
 
-    pub(in crate::subsystem) fn begin(&mut self, host: HostOperation, out: &mut Vec<CacheAction>) {
+    pub(crate) fn begin(&mut self, host: HostOperation, out: &mut Vec<CacheAction>) {
         let bits = u64::from(self.model.bit_granularity.max(1));
         let start = host.lba - host.lba % bits;
         let end = (host.lba + u64::from(host.sectors)).next_multiple_of(bits);
@@ -149,7 +149,7 @@ impl MemoryCache {
     }
 
     /// The data of operation `number` have moved.
-    pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+    pub(crate) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(operation) = self.operations[number as usize].as_mut() else { return };
         let write = operation.host.op != Op::Read;
         let scheme = if operation.host.through { WriteScheme::Synchronous } else { self.model.write_scheme };
@@ -184,7 +184,7 @@ impl MemoryCache {
     }
 
     /// The access `number` has ended.
-    pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+    pub(crate) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(access) = self.accesses[number].take() else { return };
         self.accesses.remove(number);
         for &granule in &access.locks {
@@ -208,7 +208,7 @@ impl MemoryCache {
     }
 
     /// Continues all operations that can proceed.
-    pub(super) fn run(&mut self, out: &mut Vec<CacheAction>) {
+    pub(crate) fn run(&mut self, out: &mut Vec<CacheAction>) {
         loop {
             while let Some(&number) = self.admission.front() {
                 if !self.admit(number) {
@@ -372,7 +372,7 @@ impl MemoryCache {
 
     /// Makes an access; its locks are released at its end.
     #[expect(clippy::too_many_arguments)]
-    pub(super) fn access(
+    pub(crate) fn access(
         &mut self,
         reason: AccessReason,
         device: usize,
@@ -393,7 +393,7 @@ impl MemoryCache {
         out.push(CacheAction::Access(CacheAccess { number, device, lba, sectors: sectors as u32, op, through }));
     }
 
-    pub(super) fn count_write_back(&mut self, blocks: u64) {
+    pub(crate) fn count_write_back(&mut self, blocks: u64) {
         self.report.write_backs += 1;
         self.report.written_back += blocks;
     }

@@ -4,22 +4,22 @@ use std::ops::Range;
 
 /// Bits of `line` blocks for each of many lines.
 #[derive(Clone, Debug)]
-pub(super) struct BlockSet {
+pub(crate) struct BlockSet {
     words: Vec<u64>,
     per_line: usize,
 }
 
 impl BlockSet {
-    pub(super) fn new(lines: usize, line: usize) -> Self {
+    pub(crate) fn new(lines: usize, line: usize) -> Self {
         let per_line = line.div_ceil(64);
         Self { words: vec![0; lines * per_line], per_line }
     }
 
-    pub(super) fn get(&self, line: usize, block: usize) -> bool {
+    pub(crate) fn get(&self, line: usize, block: usize) -> bool {
         self.words[line * self.per_line + block / 64] >> (block % 64) & 1 == 1
     }
 
-    pub(super) fn set(&mut self, line: usize, blocks: Range<usize>, value: bool) {
+    pub(crate) fn set(&mut self, line: usize, blocks: Range<usize>, value: bool) {
         for block in blocks {
             let word = &mut self.words[line * self.per_line + block / 64];
             if value {
@@ -30,15 +30,15 @@ impl BlockSet {
         }
     }
 
-    pub(super) fn clear(&mut self, line: usize) {
+    pub(crate) fn clear(&mut self, line: usize) {
         self.words[line * self.per_line..(line + 1) * self.per_line].fill(0);
     }
 
-    pub(super) fn any(&self, line: usize) -> bool {
+    pub(crate) fn any(&self, line: usize) -> bool {
         self.words[line * self.per_line..(line + 1) * self.per_line].iter().any(|&w| w != 0)
     }
 
-    pub(super) fn all(&self, line: usize, mut blocks: Range<usize>) -> bool {
+    pub(crate) fn all(&self, line: usize, mut blocks: Range<usize>) -> bool {
         blocks.all(|block| self.get(line, block))
     }
 }

@@ -17,27 +17,27 @@ mod runs;
 pub use device::CacheDeviceModel;
 pub use model::{AllocationPolicy, FlushPolicy, MemoryCacheModel, Prefetch, ReplacementPolicy, WriteScheme};
 
-pub(super) use device::CacheDevice;
-pub(super) use memory::MemoryCache;
+pub(crate) use device::CacheDevice;
+pub(crate) use memory::MemoryCache;
 
 use iopilot_block::{Nanos, Op, SECTOR_BYTES};
 use iopilot_device::ControllerReport;
 
 /// An operation of the host, numbered by the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct HostOperation {
-    pub(super) number: u32,
-    pub(super) device: usize,
-    pub(super) lba: u64,
-    pub(super) sectors: u32,
-    pub(super) op: Op,
+pub(crate) struct HostOperation {
+    pub(crate) number: u32,
+    pub(crate) device: usize,
+    pub(crate) lba: u64,
+    pub(crate) sectors: u32,
+    pub(crate) op: Op,
     /// Whether a write is done only when it is on the device, whatever the cache's scheme.
-    pub(super) through: bool,
+    pub(crate) through: bool,
 }
 
 /// What a cache asks its controller to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CacheAction {
+pub(crate) enum CacheAction {
     /// Make an access to a device, and report its end under its number.
     Access(CacheAccess),
     /// Record that this operation was a full hit.
@@ -54,14 +54,14 @@ pub(super) enum CacheAction {
 
 /// An access of a cache to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct CacheAccess {
-    pub(super) number: u32,
-    pub(super) device: usize,
-    pub(super) lba: u64,
-    pub(super) sectors: u32,
-    pub(super) op: Op,
+pub(crate) struct CacheAccess {
+    pub(crate) number: u32,
+    pub(crate) device: usize,
+    pub(crate) lba: u64,
+    pub(crate) sectors: u32,
+    pub(crate) op: Op,
     /// Whether it is a write that must be on the device's medium when it ends.
-    pub(super) through: bool,
+    pub(crate) through: bool,
 }
 
 /// What a cache did.
@@ -102,27 +102,27 @@ impl From<ControllerCacheReport> for ControllerReport {
 
 /// The cache of a controller.
 #[derive(Clone, Debug)]
-pub(super) enum ControllerCache {
+pub(crate) enum ControllerCache {
     Memory(Box<MemoryCache>),
     Device(Box<CacheDevice>),
 }
 
 impl ControllerCache {
-    pub(super) fn begin(&mut self, operation: HostOperation, out: &mut Vec<CacheAction>) {
+    pub(crate) fn begin(&mut self, operation: HostOperation, out: &mut Vec<CacheAction>) {
         match self {
             Self::Memory(cache) => cache.begin(operation, out),
             Self::Device(cache) => cache.begin(operation, out),
         }
     }
 
-    pub(super) fn transferred(&mut self, operation: u32, out: &mut Vec<CacheAction>) {
+    pub(crate) fn transferred(&mut self, operation: u32, out: &mut Vec<CacheAction>) {
         match self {
             Self::Memory(cache) => cache.transferred(operation, out),
             Self::Device(cache) => cache.transferred(operation, out),
         }
     }
 
-    pub(super) fn accessed(&mut self, access: u32, out: &mut Vec<CacheAction>) {
+    pub(crate) fn accessed(&mut self, access: u32, out: &mut Vec<CacheAction>) {
         match self {
             Self::Memory(cache) => cache.accessed(access, out),
             Self::Device(cache) => cache.accessed(access, out),
@@ -130,31 +130,31 @@ impl ControllerCache {
     }
 
     /// Writes back the dirty data of the next part of the lines.
-    pub(super) fn flush(&mut self, out: &mut Vec<CacheAction>) {
+    pub(crate) fn flush(&mut self, out: &mut Vec<CacheAction>) {
         if let Self::Memory(cache) = self {
             cache.flush_part(out);
         }
     }
 
     /// Whether each check for dirty data covers only a part of the lines.
-    pub(super) fn flushes_in_parts(&self) -> bool {
+    pub(crate) fn flushes_in_parts(&self) -> bool {
         matches!(self, Self::Memory(cache) if cache.model().flush_wakeups > 1)
     }
 
     /// Whether parts that were not checked yet hold dirty data.
-    pub(super) fn is_partly_flushed(&self) -> bool {
+    pub(crate) fn is_partly_flushed(&self) -> bool {
         self.flushes_in_parts() && matches!(self, Self::Memory(cache) if cache.is_dirty())
     }
 
     /// `device` has been idle: writes back some of its dirty data, if there are any.
-    pub(super) fn idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
+    pub(crate) fn idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         match self {
             Self::Memory(cache) => cache.flush_idle(device, out),
             Self::Device(cache) => cache.flush_idle(device, out),
         }
     }
 
-    pub(super) fn idle_delay(&self) -> Option<Nanos> {
+    pub(crate) fn idle_delay(&self) -> Option<Nanos> {
         match self {
             Self::Memory(cache) => cache.model().idle_delay,
             Self::Device(cache) => cache.model().idle_delay,
@@ -162,12 +162,12 @@ impl ControllerCache {
     }
 
     /// Whether an operation of the host makes its device count as busy.
-    pub(super) fn idle_counts_host(&self) -> bool {
+    pub(crate) fn idle_counts_host(&self) -> bool {
         matches!(self, Self::Memory(cache) if cache.model().idle_counts_host)
     }
 
     /// The interval of checks for dirty data.
-    pub(super) fn flush_interval(&self) -> Option<Nanos> {
+    pub(crate) fn flush_interval(&self) -> Option<Nanos> {
         match self {
             Self::Memory(cache) => match cache.model().flush {
                 FlushPolicy::Periodic(period) => {
@@ -180,14 +180,14 @@ impl ControllerCache {
     }
 
     /// The controller splits requests above this size; zero for no limit.
-    pub(super) fn max_request(&self) -> u32 {
+    pub(crate) fn max_request(&self) -> u32 {
         match self {
             Self::Memory(cache) => cache.model().max_request,
             Self::Device(cache) => cache.model().max_request,
         }
     }
 
-    pub(super) fn report(&self) -> ControllerCacheReport {
+    pub(crate) fn report(&self) -> ControllerCacheReport {
         match self {
             Self::Memory(cache) => cache.report(),
             Self::Device(cache) => cache.report(),

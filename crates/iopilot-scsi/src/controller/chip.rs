@@ -1,11 +1,11 @@
-//! [`Scsi`]: a controller like the 53C700 chip, which handles one command or transfer at a time.
+//! [`Chip`]: a controller like the 53C700 chip, which handles one command or transfer at a time.
 
 use crate::Message;
 use std::collections::VecDeque;
 
 /// What the chip is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ChipState {
+pub(crate) enum ChipState {
     /// Nothing.
     #[default]
     Free,
@@ -19,12 +19,12 @@ pub(super) enum ChipState {
     Ending,
 }
 
-/// The state of such a controller; its behaviour is in `controllers`.
+/// The state of such a controller; its behaviour is in `topology/messages.rs`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scsi {
-    pub(super) state: ChipState,
+pub(crate) struct Chip {
+    pub(crate) state: ChipState,
     /// Commands that wait for the chip, in order.
-    pub(super) commands: VecDeque<u32>,
+    pub(crate) commands: VecDeque<u32>,
     /// Reconnections that came while the chip was busy: the device and its message.
-    pub(super) reconnections: VecDeque<(usize, Message)>,
+    pub(crate) reconnections: VecDeque<(usize, Message)>,
 }

@@ -1,13 +1,13 @@
 //! Write-back of dirty data from a memory cache.
 
-use crate::subsystem::cache::memory::{AccessReason, MemoryCache};
-use crate::subsystem::cache::{CacheAction, lines::Granule};
+use crate::controller_cache::memory::{AccessReason, MemoryCache};
+use crate::controller_cache::{CacheAction, lines::Granule};
 use iopilot_block::Op;
 
 impl MemoryCache {
     /// Writes back the dirty data in the next part of the lines, except blocks locked by writers. After as many calls
     /// as there are parts, all lines have been checked.
-    pub(in crate::subsystem) fn flush_part(&mut self, out: &mut Vec<CacheAction>) {
+    pub(crate) fn flush_part(&mut self, out: &mut Vec<CacheAction>) {
         let (lines, parts) = (self.lines.len() as u64, u64::from(self.model().flush_wakeups.max(1)));
         let first = |part: u64| (lines * part / parts) as u32;
         let part = u64::from(self.flush_part);
@@ -25,12 +25,12 @@ impl MemoryCache {
     }
 
     /// Whether any line is dirty. O(lines).
-    pub(in crate::subsystem) fn is_dirty(&self) -> bool {
+    pub(crate) fn is_dirty(&self) -> bool {
         (0..self.lines.len()).any(|line| self.lines.dirty.any(line))
     }
 
     /// Writes back one dirty run of `device`, the first in victim order.
-    pub(in crate::subsystem) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
+    pub(crate) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         let mut candidates = std::mem::take(&mut self.candidates);
         self.lines.candidates(&mut candidates);
         for &line in &candidates {
@@ -48,7 +48,7 @@ impl MemoryCache {
     /// Writes back the dirty runs of `line` and returns the number of accesses. Runs at its ends are joined with
     /// dirty runs in the adjoining lines. Valid blocks between dirty ones are written too. An idle write-back stops
     /// after one run.
-    pub(super) fn write_back_line(&mut self, line: u32, reason: AccessReason, out: &mut Vec<CacheAction>) -> u32 {
+    pub(crate) fn write_back_line(&mut self, line: u32, reason: AccessReason, out: &mut Vec<CacheAction>) -> u32 {
         let (device, first) = self.lines.place(line);
         let size = self.model().line_size();
         let mut accesses = 0;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// A set of blocks. Every operation is O(log n + removed runs).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// Start and end of each run; they neither touch nor overlap.
     runs: BTreeMap<u64, u64>,
 }
 
 impl Runs {
-    pub(super) fn insert(&mut self, mut from: u64, mut to: u64) {
+    pub(crate) fn insert(&mut self, mut from: u64, mut to: u64) {
         while let Some((&start, &end)) = self.runs.range(..=to).next_back() {
             if end < from {
                 break;
@@ -21,7 +21,7 @@ impl Runs {
         self.runs.insert(from, to);
     }
 
-    pub(super) fn remove(&mut self, from: u64, to: u64) {
+    pub(crate) fn remove(&mut self, from: u64, to: u64) {
         while let Some((&start, &end)) = self.runs.range(..to).next_back() {
             if end <= from {
                 return;
@@ -36,12 +36,12 @@ impl Runs {
         }
     }
 
-    pub(super) fn contains(&self, from: u64, to: u64) -> bool {
+    pub(crate) fn contains(&self, from: u64, to: u64) -> bool {
         self.runs.range(..=from).next_back().is_some_and(|(_, &end)| to <= end)
     }
 
     /// The run with the lowest blocks.
-    pub(super) fn first(&self) -> Option<(u64, u64)> {
+    pub(crate) fn first(&self) -> Option<(u64, u64)> {
         self.runs.iter().next().map(|(&from, &to)| (from, to))
     }
 }

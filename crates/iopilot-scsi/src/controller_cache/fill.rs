@@ -1,13 +1,13 @@
 //! Filling lines of a memory cache.
 
-use crate::subsystem::cache::lines::{CacheLines, Granule};
-use crate::subsystem::cache::memory::{AccessReason, CacheOperation, IssuedAccess, MemoryCache, OperationStage};
-use crate::subsystem::cache::{CacheAction, Prefetch};
+use crate::controller_cache::lines::{CacheLines, Granule};
+use crate::controller_cache::memory::{AccessReason, CacheOperation, IssuedAccess, MemoryCache, OperationStage};
+use crate::controller_cache::{CacheAction, Prefetch};
 use iopilot_block::Op;
 
 impl MemoryCache {
     /// Begins the access that fills `from..to`, with its prefetch.
-    pub(super) fn fill(&mut self, number: u32, mut from: u64, mut to: u64, out: &mut Vec<CacheAction>) {
+    pub(crate) fn fill(&mut self, number: u32, mut from: u64, mut to: u64, out: &mut Vec<CacheAction>) {
         let Some(mut operation) = self.operations[number as usize].take() else { return };
         let device = operation.host.device;
         operation.missed = true;
@@ -57,7 +57,7 @@ impl MemoryCache {
         (from, to)
     }
 
-    pub(super) fn filled(&mut self, number: u32, access: &IssuedAccess, out: &mut Vec<CacheAction>) {
+    pub(crate) fn filled(&mut self, number: u32, access: &IssuedAccess, out: &mut Vec<CacheAction>) {
         if self.model.size > 0 {
             let size = self.model.line_size();
             let mut at = access.lba;

@@ -1,7 +1,7 @@
 //! How an operation locks the blocks it needs in a memory cache, and finds the missing ones.
 
-use crate::subsystem::cache::memory::{AccessReason, CacheOperation, MemoryCache};
-use crate::subsystem::cache::{AllocationPolicy, CacheAction};
+use crate::controller_cache::memory::{AccessReason, CacheOperation, MemoryCache};
+use crate::controller_cache::{AllocationPolicy, CacheAction};
 use iopilot_block::Op;
 
 /// The outcome of locking.
@@ -25,7 +25,7 @@ enum Victim {
 
 impl MemoryCache {
     /// Locks the blocks of an operation and begins its next fill. Returns whether all is locked and valid.
-    pub(super) fn prepare(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
+    pub(crate) fn prepare(&mut self, number: u32, out: &mut Vec<CacheAction>) -> bool {
         let Some(mut operation) = self.operations[number as usize].take() else { return false };
         let outcome = self.lock_and_find_missing(&mut operation, out);
         self.operations[number as usize] = Some(operation);

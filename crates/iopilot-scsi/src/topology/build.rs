@@ -1,9 +1,8 @@
 //! [`SubsystemBuilder`]: puts a subsystem together, from the top.
 
-use crate::subsystem::bus::Bus;
-use crate::subsystem::scsi::Scsi;
-use crate::subsystem::smart::Smart;
-use crate::subsystem::{BusModel, Controller, ControllerKind, ControllerModel, Ownership, Station, Subsystem};
+use crate::bus::{Bus, BusModel, Ownership};
+use crate::controller::{Chip, ControllerModel, Smart};
+use crate::topology::{Controller, ControllerKind, Station, Subsystem};
 use crate::{BlockTimes, Target};
 use iopilot_block::{EventQueue, Nanos, Slab};
 use std::collections::VecDeque;
@@ -73,7 +72,7 @@ impl<T: Target> SubsystemBuilder<T> {
         let (kind, delay, block_time) = match model {
             ControllerModel::PassThrough { delay } => (ControllerKind::PassThrough, delay, 0.0),
             ControllerModel::Scsi53c700 { delay, block_time } => {
-                (ControllerKind::Scsi(Scsi::default()), delay, block_time)
+                (ControllerKind::Chip(Chip::default()), delay, block_time)
             }
             ControllerModel::Smart(model) => {
                 let (delay, block_time) = (model.delay, model.block_time);
@@ -124,7 +123,7 @@ impl<T: Target> SubsystemBuilder<T> {
                 master = controllers[controller].above.and_then(|(bus, _)| buses[bus].master);
             }
             path.reverse();
-            let chips = path.iter().filter(|&&c| matches!(controllers[c].kind, ControllerKind::Scsi(_))).count();
+            let chips = path.iter().filter(|&&c| matches!(controllers[c].kind, ControllerKind::Chip(_))).count();
             match (path.len(), chips) {
                 (0, _) => return Err(SubsystemFault::NoController(device)),
                 (_, 0 | 1) => {}

@@ -1,4 +1,8 @@
 use super::*;
+use crate::{
+    AllocationPolicy, Arbitration, BusModel, CacheDeviceModel, ControllerCacheModel, ControllerModel, FlushPolicy,
+    MemoryCacheModel, Ownership, Prefetch, ReplacementPolicy, SimpleDisk, SimpleDiskModel, SmartModel, WriteScheme,
+};
 use iopilot_block::{Flags, Lba, Op, Sectors};
 use iopilot_sched::IoQueueConfig;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! [`CacheDevice`]: a device that caches another at the same addresses.
 
-use crate::subsystem::cache::runs::Runs;
-use crate::subsystem::cache::{CacheAccess, CacheAction, ControllerCacheReport, HostOperation, WriteScheme};
+use crate::controller_cache::runs::Runs;
+use crate::controller_cache::{CacheAccess, CacheAction, ControllerCacheReport, HostOperation, WriteScheme};
 use iopilot_block::{Nanos, Op, Slab};
 
 /// The parameters of a cache device. Sizes are in 512-byte blocks.
@@ -47,7 +47,7 @@ struct IssuedAccess {
 }
 
 #[derive(Clone, Debug)]
-pub(in crate::subsystem) struct CacheDevice {
+pub(crate) struct CacheDevice {
     model: CacheDeviceModel,
     valid: Runs,
     dirty: Runs,
@@ -58,7 +58,7 @@ pub(in crate::subsystem) struct CacheDevice {
 }
 
 impl CacheDevice {
-    pub(in crate::subsystem) fn new(model: CacheDeviceModel) -> Self {
+    pub(crate) fn new(model: CacheDeviceModel) -> Self {
         Self {
             model,
             valid: Runs::default(),
@@ -70,15 +70,15 @@ impl CacheDevice {
         }
     }
 
-    pub(in crate::subsystem) fn model(&self) -> &CacheDeviceModel {
+    pub(crate) fn model(&self) -> &CacheDeviceModel {
         &self.model
     }
 
-    pub(in crate::subsystem) fn report(&self) -> ControllerCacheReport {
+    pub(crate) fn report(&self) -> ControllerCacheReport {
         self.report
     }
 
-    pub(in crate::subsystem) fn begin(&mut self, host: HostOperation, out: &mut Vec<CacheAction>) {
+    pub(crate) fn begin(&mut self, host: HostOperation, out: &mut Vec<CacheAction>) {
         let number = host.number as usize;
         if number >= self.operations.len() {
             self.operations.resize(number + 1, None);
@@ -102,7 +102,7 @@ impl CacheDevice {
         self.access(AccessReason::Read(host.number), device, host.lba, host.sectors, Op::Read, out);
     }
 
-    pub(in crate::subsystem) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+    pub(crate) fn transferred(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(host) = self.operations[number as usize] else { return };
         if host.op == Op::Read {
             self.operations[number as usize] = None;
@@ -123,7 +123,7 @@ impl CacheDevice {
         self.access(AccessReason::Write(number, inside), device, host.lba, host.sectors, Op::Write, out);
     }
 
-    pub(in crate::subsystem) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
+    pub(crate) fn accessed(&mut self, number: u32, out: &mut Vec<CacheAction>) {
         let Some(access) = self.accesses[number].take() else { return };
         self.accesses.remove(number);
         let IssuedAccess { reason, lba, sectors, stale } = access;
@@ -183,7 +183,7 @@ impl CacheDevice {
     }
 
     /// Both devices are idle: copies the first dirty run back.
-    pub(in crate::subsystem) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
+    pub(crate) fn flush_idle(&mut self, device: usize, out: &mut Vec<CacheAction>) {
         if device != self.model.cached || self.copying_back {
             return;
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// On an exclusive bus one transfer moves at a time, in order of arrival. On an interleaved bus all move at once,
 /// each with an equal share of the rate (Ganger A.1.2.1).
 #[derive(Clone, Debug)]
-pub(super) struct Transfers {
+pub(crate) struct Transfers {
     interleaved: bool,
     /// In order of arrival, each with the time that it would still take alone.
     all: VecDeque<(u32, Nanos)>,
@@ -19,24 +19,24 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    pub(super) fn new(interleaved: bool) -> Self {
+    pub(crate) fn new(interleaved: bool) -> Self {
         Self { interleaved, all: VecDeque::new(), since: Nanos::ZERO, appointment: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// Adds the transfer of `operation`, which would take `time` alone. Returns the new end of the next transfer if
     /// it changes.
-    pub(super) fn begin(&mut self, operation: u32, time: Nanos, now: Nanos) -> Option<(Nanos, u64)> {
+    pub(crate) fn begin(&mut self, operation: u32, time: Nanos, now: Nanos) -> Option<(Nanos, u64)> {
         self.pass(now);
         self.all.push_back((operation, time));
         if self.interleaved || self.all.len() == 1 { self.next() } else { None }
     }
 
     /// The operation that ends at `now`, by the appointment with this number.
-    pub(super) fn end(&mut self, appointment: u64, now: Nanos) -> Option<u32> {
+    pub(crate) fn end(&mut self, appointment: u64, now: Nanos) -> Option<u32> {
         if appointment != self.appointment {
             return None;
         }
@@ -46,7 +46,7 @@ impl Transfers {
     }
 
     /// When the next transfer ends, and the number of that appointment.
-    pub(super) fn next(&mut self) -> Option<(Nanos, u64)> {
+    pub(crate) fn next(&mut self) -> Option<(Nanos, u64)> {
         let left = self.all.iter().take(self.moving()).map(|&(_, left)| left).min()?;
         self.appointment += 1;
         Some((self.since + Nanos(left.0 * self.moving() as u64), self.appointment))

@@ -1,6 +1,6 @@
 //! The parameters of controllers.
 
-use crate::subsystem::cache::{CacheDeviceModel, MemoryCacheModel};
+use crate::controller_cache::{CacheDeviceModel, MemoryCacheModel};
 use iopilot_block::Nanos;
 use iopilot_sched::IoQueueConfig;
 

@@ -40,7 +40,7 @@ pub struct BusModel {
 
 /// A bus and its waiters. `C` says what a unit wants the bus for.
 #[derive(Clone, Debug)]
-pub(super) struct Bus<C> {
+pub(crate) struct Bus<C> {
     model: BusModel,
     owned_since: Option<Nanos>,
     /// In order of arrival.
@@ -51,16 +51,16 @@ pub(super) struct Bus<C> {
 }
 
 impl<C: Copy + PartialEq> Bus<C> {
-    pub(super) fn new(model: BusModel) -> Self {
+    pub(crate) fn new(model: BusModel) -> Self {
         Self { model, owned_since: None, waiting: Vec::new(), last_slot: 0, busy: Nanos::ZERO, waits: Histogram::new() }
     }
 
-    pub(super) fn model(&self) -> &BusModel {
+    pub(crate) fn model(&self) -> &BusModel {
         &self.model
     }
 
     /// The unit in `slot` wants the bus. Returns the arbitration time if it wins at once.
-    pub(super) fn acquire(&mut self, slot: usize, claim: C, now: Nanos) -> Option<Nanos> {
+    pub(crate) fn acquire(&mut self, slot: usize, claim: C, now: Nanos) -> Option<Nanos> {
         if self.model.ownership == Ownership::Shared {
             return Some(Nanos::ZERO);
         }
@@ -75,7 +75,7 @@ impl<C: Copy + PartialEq> Bus<C> {
     }
 
     /// The owner releases the bus. Returns the winner; arbitration takes the model's time.
-    pub(super) fn release(&mut self, now: Nanos) -> Option<C> {
+    pub(crate) fn release(&mut self, now: Nanos) -> Option<C> {
         if self.model.ownership == Ownership::Shared {
             return None;
         }
@@ -97,13 +97,13 @@ impl<C: Copy + PartialEq> Bus<C> {
     }
 
     /// Withdraws a waiting claim; returns whether it was there.
-    pub(super) fn withdraw(&mut self, claim: C) -> bool {
+    pub(crate) fn withdraw(&mut self, claim: C) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|&(_, c, _)| c != claim);
         self.waiting.len() < before
     }
 
-    pub(super) fn report(&self, now: Nanos) -> BusReport {
+    pub(crate) fn report(&self, now: Nanos) -> BusReport {
         let open = self.owned_since.map_or(Nanos::ZERO, |since| now.since(since));
         BusReport { busy: self.busy + open, acquisitions: self.waits.count(), wait: self.waits.clone() }
     }

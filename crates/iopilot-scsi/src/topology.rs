@@ -8,31 +8,16 @@
 //! All events happen in one order: by time, then by insertion.
 
 mod build;
-mod bus;
-mod cache;
-mod controllers;
-mod model;
-mod scsi;
-mod simple_disk;
-mod smart;
-mod transfers;
+mod messages;
 
 pub use build::{BusIndex, ControllerIndex, SubsystemBuilder, SubsystemFault};
-pub use bus::{Arbitration, BusModel, BusReport, Ownership};
-pub use cache::{
-    AllocationPolicy, CacheDeviceModel, ControllerCacheReport, FlushPolicy, MemoryCacheModel, Prefetch,
-    ReplacementPolicy, WriteScheme,
-};
-pub use model::{ControllerCacheModel, ControllerModel, SmartModel};
-pub use simple_disk::{SimpleDisk, SimpleDiskModel};
 
+use crate::bus::{Bus, BusReport};
+use crate::controller::{Chip, Smart};
+use crate::controller_cache::{CacheAction, ControllerCacheReport};
 use crate::{Message, MessageKind, Signal, Target};
-use bus::Bus;
-use cache::CacheAction;
 use iopilot_block::{EventQueue, Nanos, Positions, RequestId, Scheduled, Slab};
 use iopilot_device::{Completion, DeviceRequest, ServiceBreakdown};
-use scsi::Scsi;
-use smart::Smart;
 use std::collections::VecDeque;
 
 /// Buses, controllers and devices as one pure state machine.
@@ -63,7 +48,7 @@ struct Controller {
 #[derive(Clone, Debug)]
 enum ControllerKind {
     PassThrough,
-    Scsi(Scsi),
+    Chip(Chip),
     Smart(Box<Smart>),
 }
 
