@@ -178,19 +178,24 @@ comparisons() {
 
 autopilot() {
     local objective
-    json dads replay $jobs/changing.fio -d hd-500-16
-    json dads replay $jobs/changing.fio -d hd-500-16 --seed 4 --candidates none,mq-deadline,kyber,bfq:low_latency=0
-    json dads replay $jobs/changing.fio -d hd-250-32 --candidates noop,deadline,as,cfq --initial noop --interval 2
-    json dads replay $jobs/changing.fio -m $machines/server-sas.toml --policy guarded --revert --interval 2
-    json dads replay $jobs/changing.fio -d ssd-160 --no-oracle --interval 1
-    json dads replay $traces/mixed.parquet -d hd-500-16 --interval 1 --limit 8000 --audit OUT.jsonl
-    json dads replay $traces/mixed.parquet -d hd-500-16 --interval 1 --limit 4000 --trial-requests 2000 --renew --revert
-    json dads replay $traces/tar.parquet -d hd-320-16 --interval 0.5 --candidates mq-deadline:fifo_batch=1,16,64
-    json dads replay $jobs/strided-8k.fio -m $inputs/few-tags.toml --interval 1 --trial-requests 2000 --no-oracle
-    json dads replay $jobs/ganger-time-sharing.toml -d wd1200bb --interval 5 --default bfq
+    json dads replay $jobs/changing.fio -d hd-500-16 --no-oracle
+    json dads replay $jobs/changing.fio -d hd-500-16 --seed 1 --no-disk-trials --no-oracle
+    json dads replay $jobs/changing.fio -d ssd-160
+    json dads replay $traces/mixed.parquet -d hd-500-16 --limit 8000 --audit OUT.jsonl
+    json dads replay $jobs/mixed.fio -d wd1200bb --objective p99
+    json dads replay $jobs/changing.fio -d hd-500-16 --candidates none,mq-deadline,kyber,bfq --policy thesis
+    json dads replay $jobs/changing.fio -d hd-500-16 --seed 4 --candidates none,mq-deadline,kyber,bfq:low_latency=0 --policy thesis
+    json dads replay $jobs/changing.fio -d hd-250-32 --candidates noop,deadline,as,cfq --initial noop --interval 2 --policy thesis
+    json dads replay $jobs/changing.fio -m $machines/server-sas.toml --policy guarded --revert --interval 2 --candidates none,mq-deadline,kyber,bfq
+    json dads replay $jobs/changing.fio -d ssd-160 --no-oracle --interval 1 --candidates none,mq-deadline,kyber,bfq --policy thesis
+    json dads replay $traces/mixed.parquet -d hd-500-16 --interval 1 --limit 8000 --audit OUT.jsonl --candidates none,mq-deadline,kyber,bfq --policy thesis
+    json dads replay $traces/mixed.parquet -d hd-500-16 --interval 1 --limit 4000 --trial-requests 2000 --renew --revert --candidates none,mq-deadline,kyber,bfq --policy thesis
+    json dads replay $traces/tar.parquet -d hd-320-16 --interval 0.5 --candidates mq-deadline:fifo_batch=1,16,64 --policy thesis
+    json dads replay $jobs/strided-8k.fio -m $inputs/few-tags.toml --interval 1 --trial-requests 2000 --no-oracle --candidates none,mq-deadline,kyber,bfq --policy thesis
+    json dads replay $jobs/ganger-time-sharing.toml -d wd1200bb --interval 5 --default bfq --candidates none,mq-deadline,kyber,bfq --policy thesis
     for objective in service-time busy-time p99 throughput fairness blocked-time; do
-        json dads replay $traces/sqlite.parquet -d wd1200bb --interval 1 --objective $objective --limit 2000
-        json dads replay $jobs/mixed.fio -d hd-250-32 --interval 3 --objective $objective --policy guarded
+        json dads replay $traces/sqlite.parquet -d wd1200bb --interval 1 --objective $objective --limit 2000 --candidates none,mq-deadline,kyber,bfq --policy thesis
+        json dads replay $jobs/mixed.fio -d hd-250-32 --interval 3 --objective $objective --policy guarded --candidates none,mq-deadline,kyber,bfq
     done
 }
 

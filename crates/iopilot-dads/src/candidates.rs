@@ -6,6 +6,18 @@ use iopilot_sched::{SchedulerInfo, SchedulerSpec, split_outside_parentheses};
 /// The most candidates. More would be a mistake: each one is simulated at each check.
 const MOST: usize = 4096;
 
+/// The candidates where none are named: all schedulers of Linux 6, and the variants that are known to matter.
+///
+/// | candidate | best for |
+/// |---|---|
+/// | `none` | flash; one process alone |
+/// | `mq-deadline` | many random requests in flight on a hard disk |
+/// | `kyber` | flash under writes that would make reads wait |
+/// | `bfq` | many random readers on a hard disk with a shallow queue; priorities |
+/// | `bfq:low_latency=0` | several processes that read sequentially on a hard disk |
+/// | `bfq:strict_guarantees=1` | few sequential readers beside others, where the disk reorders too much |
+pub const DEFAULT_CANDIDATES: &str = "none,mq-deadline,kyber,bfq,bfq:low_latency=0,bfq:strict_guarantees=1";
+
 /// Reads a list of candidates, separated by commas: schedulers as `--scheduler` takes them, and grids, where a tunable
 /// has several values. `none,mq-deadline:fifo_batch=1,16,64:writes_starved=1,2` are seven. Any part may be wrapped in
 /// `prio(…)`.

@@ -56,7 +56,11 @@ impl SchedulerCheck {
 
     /// Whether the scheduler in use is to be reinstalled, so that it starts with nothing learned.
     pub fn renews(&self) -> bool {
-        matches!(self.reason, DecisionReason::Degraded { .. })
+        let reinstalls = matches!(
+            self.reason,
+            DecisionReason::Degraded { .. } | DecisionReason::Retry { .. } | DecisionReason::Home
+        );
+        reinstalls && !self.changes()
     }
 
     /// Whether there is something to carry out.

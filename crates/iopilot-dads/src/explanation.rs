@@ -52,6 +52,32 @@ pub(crate) fn explain(reason: &DecisionReason, from: &str, to: &str, objective: 
                 "{to} has degraded: it takes {times:.1} times as long as it would freshly installed. It is reinstalled."
             )
         }
+        DecisionReason::Trial { gain, seconds } if *gain > 0.0 => {
+            format!("{to} is expected to save {} of {what}: it is tried on the disk for {seconds} s.", percent(*gain))
+        }
+        DecisionReason::Trial { seconds, .. } => {
+            format!("{to} may be better than {from}: it is tried on the disk for {seconds} s.")
+        }
+        DecisionReason::Adopted { gain } => {
+            format!("On the disk {to} saves {} of {what}: it is kept.", percent(*gain))
+        }
+        DecisionReason::Aborted { gain } if *gain < 0.0 => {
+            format!("On the disk {from} takes {} more than {to}: back to {to}.", percent(1.0 / (1.0 + gain) - 1.0))
+        }
+        DecisionReason::Aborted { .. } => format!("On the disk {from} is not better than {to}: back to {to}."),
+        DecisionReason::Retry { attempt } => {
+            format!("Put in place under load, {to} is slower than it can be: installation {attempt}.")
+        }
+        DecisionReason::Budget => {
+            format!("Another candidate may be better, but trials have taken their share of the time: {from} stays.")
+        }
+        DecisionReason::Settling => format!("{from} was put in place a moment ago: it is watched."),
+        DecisionReason::Home if from == to => {
+            format!("The disk is idle: {to} is reinstalled, as it works better if it is in place before a load.")
+        }
+        DecisionReason::Home => {
+            format!("The disk is idle: {to}, which suits the loads seen so far, is put in place for the next one.")
+        }
         DecisionReason::TooManyChanges => {
             format!("Too many changes in a row: the default, {to}, is put in place and stays.")
         }

@@ -155,7 +155,8 @@ impl<'a> ExtendedTrial<'a> {
         let second = SecondHalf { trial: self, waited, half, end, served, all: second };
         let cost = second.cost(costing);
         let (shares, window_s) = (second.shares(costing, cost), second.window_s());
-        let trial = Trial { report, cost, shares, window_s, disk, contents };
+        let rates = second.rates();
+        let trial = Trial { report, cost, shares, window_s, rates, disk, contents };
         Ok((trial, device, clock))
     }
 }
@@ -251,6 +252,17 @@ impl SecondHalf<'_> {
         };
         let all = self.end.since(self.half).as_secs_f64();
         Some((0..parts).map(|n| cost * edge(n + 1).since(edge(n)).as_secs_f64() / all).collect())
+    }
+
+    /// The requests a second of each process.
+    fn rates(&self) -> Vec<(Option<ProcessId>, f64)> {
+        let window = self.trial.window;
+        let mut of_process: BTreeMap<Option<ProcessId>, f64> = window.iter().map(|r| (r.process, 0.0)).collect();
+        for (record, _) in &self.all[..self.served] {
+            *of_process.entry(window[*record].process).or_default() += 1.0;
+        }
+        let seconds = self.end.since(self.half).as_secs_f64().max(1e-6);
+        of_process.into_iter().map(|(process, served)| (process, served / seconds)).collect()
     }
 
     /// How long one round of the window took, in seconds.

@@ -1,10 +1,11 @@
 //! [`fly`]: the autopilot on a simulated disk, in virtual time.
 
+use crate::autopilot::{Autopilot, AutopilotOutput, AutopilotSettings};
 use crate::check::SchedulerCheck;
-use crate::pilot::{Pilot, PilotConfig};
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
 use iopilot_redcap::Algorithm;
+use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
 use iopilot_workload::Source;
 use iopilot_workload::Workload;
@@ -12,10 +13,8 @@ use iopilot_workload::Workload;
 /// The settings of a flight.
 #[derive(Clone, Debug)]
 pub struct FlightPlan {
-    /// The settings of the pilot.
-    pub pilot: PilotConfig,
-    /// The time from one check to the next.
-    pub interval: Nanos,
+    /// The settings of the autopilot.
+    pub settings: AutopilotSettings,
     /// Seed of all random choices.
     pub seed: u64,
 }
@@ -50,22 +49,21 @@ pub fn fly<E: From<SimError>>(
         return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
     }
     let config = machine.run_config(&RunOptions { seed: plan.seed, log: true, ..RunOptions::default() });
-    let pilot = Pilot::new(plan.pilot.clone(), machine.device(), &config).map_err(SimError::from)?;
-    let session = begin(machine, workload, pilot.current(), &config)?;
-    fly_session(session, pilot, plan.interval, |_, _| (), on_check)
+    let autopilot = Autopilot::new(plan.settings.clone(), machine.device(), &config).map_err(SimError::from)?;
+    let session = begin(machine, workload, autopilot.current(), &config)?;
+    fly_session(session, autopilot, |_, _| (), on_check)
 }
 
 /// Runs `session` with the autopilot. The session must not have begun, must keep its log
-/// ([`iopilot_sim::RunConfig::log`]) and must use the pilot's scheduler. Before each check `learn` gets the device and
-/// the model that candidates are tried on, so that the model can learn from the device. `on_check` gets each check as
-/// it is made.
+/// ([`iopilot_sim::RunConfig::log`]) and must use the autopilot's scheduler. Before each look at the disk `learn` gets
+/// the device and the model that candidates are tried on, so that the model can learn from the device. `on_check` gets
+/// each check as it is made.
 ///
 /// # Errors
 /// Where the run gets stuck, or `on_check` fails.
 pub fn fly_session<S, D, M, E>(
     mut session: Session<S, D>,
-    mut pilot: Pilot<M>,
-    interval: Nanos,
+    mut autopilot: Autopilot<M>,
     mut learn: impl FnMut(&mut D, &mut M),
     mut on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
 ) -> Result<FlightResult, E>
@@ -75,35 +73,33 @@ where
     M: Device + Clone + Send + Sync,
     E: From<SimError>,
 {
-    let (mut checks, mut window, mut changing, mut pending) = (Vec::new(), Vec::new(), Nanos::ZERO, 0);
-    let mut now = interval;
+    let (mut checks, mut changing) = (Vec::new(), Nanos::ZERO);
+    let mut now = autopilot.next_tick(Nanos::ZERO);
     while session.run_until(now)? {
-        window.append(&mut session.take_completed());
-        learn(session.device_mut(), pilot.model_mut());
+        autopilot.observe(session.take_completed());
+        if let Some(model) = autopilot.model_mut() {
+            learn(session.device_mut(), model);
+        }
         if let Some(took) = session.take_changed() {
-            if !checks.last().is_some_and(SchedulerCheck::renews) {
-                pilot.changed(pending, took);
-            }
+            autopilot.installed(session.outstanding(), took, now);
             changing += took;
         }
-        // Requests that complete during a change say nothing about either scheduler.
-        if !session.is_switching() {
-            window.sort_by_key(|record| record.arrival);
-            pilot.tell_redcap_active(session.is_redcap_active());
-            pilot.tell_lateness(session.lateness());
-            let check = pilot.check(&window, session.outstanding(), now)?;
+        autopilot.tell(session.lateness(), session.is_redcap_active());
+        while let Some(output) = autopilot.tick(now, session.outstanding(), session.is_switching()) {
+            let check = match output {
+                AutopilotOutput::Job(job) => autopilot.finished(job.run())?,
+                AutopilotOutput::Check(check) => Some(check),
+            };
+            let Some(check) = check else { continue };
             on_check(&check)?;
-            window.clear();
-            if check.acts() {
-                pending = session.outstanding();
-                match check.renews() {
-                    true => session.renew(now)?,
-                    false => session.switch(pilot.current(), now)?,
-                }
+            if check.changes() {
+                session.switch(&SchedulerSpec::parse(&check.decision).map_err(SimError::from)?, now)?;
+            } else if check.renews() {
+                session.renew(now)?;
             }
             checks.push(check);
         }
-        now += interval;
+        now = autopilot.next_tick(now);
     }
     changing += session.take_changed().unwrap_or_default();
     let (mut report, _) = session.finish();

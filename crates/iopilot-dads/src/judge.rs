@@ -89,6 +89,34 @@ pub enum DecisionReason {
         /// How many times its trial's cost.
         times: f64,
     },
+    /// A candidate gets a trial on the disk.
+    Trial {
+        /// By what share of the time it is expected to be better.
+        gain: f64,
+        /// How long the trial lasts at first, in seconds.
+        seconds: f64,
+    },
+    /// The candidate on trial proved better: it is kept.
+    Adopted {
+        /// By what share of the time it is better.
+        gain: f64,
+    },
+    /// The candidate on trial did not prove better: the scheduler before is put back.
+    Aborted {
+        /// By what share of the time it is better, or worse where negative.
+        gain: f64,
+    },
+    /// An installation under load did not do what it does before a load, so it is repeated.
+    Retry {
+        /// The number of the attempt.
+        attempt: u32,
+    },
+    /// A trial on the disk would pay, but trials have taken their share of the time.
+    Budget,
+    /// The scheduler in use was put in place a moment ago, or is on trial.
+    Settling,
+    /// Nothing is in flight: the scheduler that suits the loads seen so far is put in place before the next one.
+    Home,
     /// Schedulers were changed too often in a row.
     TooManyChanges,
     /// The default is pinned.

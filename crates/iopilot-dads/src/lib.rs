@@ -5,6 +5,7 @@
 //! Everything here is a pure state machine. The caller — [`fly`] in virtual time, a daemon in real time — passes in
 //! records, costs and times, and carries out the decisions.
 
+mod autopilot;
 mod cache_setting;
 mod cache_sizes;
 mod candidate;
@@ -13,6 +14,7 @@ mod change_cost;
 mod check;
 mod coming_and_going;
 mod confidence;
+mod confirmed;
 mod degradation;
 mod disk_regions;
 mod evidence;
@@ -31,19 +33,21 @@ mod redcap_flight;
 mod redcap_pilot;
 mod region_gains;
 mod replay_trial;
+mod request_window;
 mod smoothed_costs;
 mod tag_waits;
 mod trial;
 mod trial_runner;
 
+pub use autopilot::{Autopilot, AutopilotJob, AutopilotOutput, AutopilotSettings, JobResult, Policy};
 pub use cache_setting::CacheSetting;
-pub use candidates::parse_candidates;
+pub use candidates::{DEFAULT_CANDIDATES, parse_candidates};
 pub use check::{CandidateCost, SchedulerCheck};
 pub use disk_regions::DiskRegions;
 pub use flight::{FlightPlan, FlightResult, fly, fly_session};
 pub use judge::{DecisionReason, Rule};
 pub use objective::Objective;
 pub use oracle::oracle;
-pub use pilot::{Pilot, PilotConfig};
+pub use pilot::Pilot;
 pub use redcap_flight::{fly_redcap, is_window_over, simulate};
 pub use redcap_pilot::{RedcapCheck, RedcapPilot};

@@ -35,6 +35,11 @@ impl Objective {
     /// The names of all objectives.
     pub const NAMES: [&'static str; 6] = ["service-time", "busy-time", "p99", "throughput", "fairness", "blocked-time"];
 
+    /// Whether what processes get done tells which candidate is better.
+    pub(crate) fn is_progress(self) -> bool {
+        matches!(self, Self::ServiceTime | Self::BusyTime | Self::Throughput)
+    }
+
     /// Whether the cost is a time of the disk or of processes, so that the time of a change can be added.
     pub fn is_time(self) -> bool {
         matches!(self, Self::BusyTime | Self::ServiceTime | Self::BlockedTime | Self::Throughput)

@@ -1,12 +1,12 @@
 //! [`Pilot`]: collects, tries, decides (GF 4.4.1), check after check.
 
+use crate::autopilot::AutopilotSettings;
 use crate::change_cost::ChangeCost;
 use crate::check::{CandidateCost, SchedulerCheck};
 use crate::confidence::confidence;
 use crate::degradation::DegradationDetector;
 use crate::explanation::explain;
 use crate::judge::{ChangeJudge, Decision, DecisionReason, Rule, Situation};
-use crate::objective::Objective;
 use crate::smoothed_costs::SmoothedCosts;
 use crate::trial::Trial;
 use crate::trial_runner::{TrialMode, TrialRunner};
@@ -17,40 +17,10 @@ use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
 use std::collections::BTreeMap;
 
-/// The settings of a pilot.
-#[derive(Clone, Debug)]
-pub struct PilotConfig {
-    /// The schedulers to choose from.
-    pub candidates: Vec<SchedulerSpec>,
-    /// The scheduler in use at the start: an index of `candidates`.
-    pub initial: usize,
-    /// The administrator's scheduler: an index of `candidates`. The pilot returns to it after too many changes in a
-    /// row.
-    pub default: usize,
-    /// What makes one scheduler better than another.
-    pub objective: Objective,
-    /// When to change.
-    pub rule: Rule,
-    /// What a change takes on an idle disk.
-    pub change_fixed: Nanos,
-    /// Whether a change that made things worse is taken back. The scheduler is then barred for as many checks as
-    /// release a pinned default.
-    pub revert: bool,
-    /// Whether a scheduler that learns is reinstalled after it has degraded: at three checks in a row it cost more than
-    /// twice what its own trial does, which starts with nothing learned. Only extended trials can show that.
-    pub renew: bool,
-    /// How many requests a check may simulate, over all candidates. Of a larger window only the last requests are
-    /// tried. `None` means all.
-    pub budget: Option<u64>,
-    /// A window with fewer requests is tried in an extended trial, and the windows before
-    /// count, too. With 0, as in the thesis, each window is tried once, alone.
-    pub trial_requests: u64,
-}
-
-/// The autopilot of one disk: the same for a replay and for a live disk.
+/// Checks window after window, and decides by a rule on the simulated costs, as the thesis does.
 #[derive(Clone, Debug)]
 pub struct Pilot<D> {
-    config: PilotConfig,
+    config: AutopilotSettings,
     runner: TrialRunner<D>,
     judge: ChangeJudge,
     change_cost: ChangeCost,
@@ -116,11 +86,11 @@ struct Evaluation {
 }
 
 impl<D: Device + Clone + Send + Sync> Pilot<D> {
-    /// A pilot that tries its candidates on `device`, with the block layer of `run`.
+    /// A pilot that decides by `rule` and tries its candidates on `device`, with the block layer of `run`.
     ///
     /// # Errors
     /// Where there is no candidate, or they are not all of one kernel: no disk could change between them.
-    pub fn new(config: PilotConfig, device: D, run: &RunConfig) -> Result<Self, InputError> {
+    pub fn new(config: AutopilotSettings, rule: Rule, device: D, run: &RunConfig) -> Result<Self, InputError> {
         let Some(first) = config.candidates.first() else {
             return Err(InputError::new("candidates", "", "at least one scheduler"));
         };
@@ -130,7 +100,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
         }
         Ok(Self {
             runner: TrialRunner::new(device, run).with_min_requests(config.trial_requests.min(max_requests(&config))),
-            judge: ChangeJudge::new(config.rule),
+            judge: ChangeJudge::new(rule),
             change_cost: ChangeCost::new(config.change_fixed),
             current: config.initial.min(config.candidates.len() - 1),
             last: None,
@@ -389,7 +359,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
 }
 
 /// The largest number of requests that a candidate is tried on.
-fn max_requests(config: &PilotConfig) -> u64 {
+fn max_requests(config: &AutopilotSettings) -> u64 {
     config.budget.map_or(u64::MAX, |all| (all / config.candidates.len() as u64).max(1))
 }
 

@@ -10,13 +10,15 @@ use iopilot_sim::{RequestOutcome, RunConfig};
 use iopilot_trace::{Dependencies, InferOptions, TraceRecord, infer};
 use iopilot_workload::replay::{Dependent, ReplayRecord};
 use iopilot_workload::{Source, SourceHandle, Step};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// A window that is replayed once: processes wait for what they waited for, and think as long as they thought.
 pub(crate) struct ReplayTrial {
     dependencies: Dependencies,
     requests: Vec<ReplayRecord>,
+    /// Who issued each.
+    processes: Vec<Option<ProcessId>>,
     /// The processes that exit after their last request.
     ended: HashSet<ProcessId>,
     /// For each request, when it would have arrived, had its process not slept for tags.
@@ -46,7 +48,8 @@ impl ReplayTrial {
             ready = ready_times(&dependencies, |i| slept[i as usize], |i| of(i).arrival, |i| of(i).completion);
         }
         ready.iter_mut().for_each(|time| *time += since);
-        Ok(Self { dependencies, requests: records.iter().map(ReplayRecord::from).collect(), ended, ready })
+        let processes = records.iter().map(|record| record.process).collect();
+        Ok(Self { dependencies, requests: records.iter().map(ReplayRecord::from).collect(), processes, ended, ready })
     }
 
     /// For each record, when it would have arrived, had its process not slept for tags; on the clock of the records.
@@ -81,7 +84,22 @@ impl ReplayTrial {
         let cost = if slept.is_empty() { cost } else { costing.of_responses(responses).unwrap_or(cost) };
         let shares = outcomes.iter().map(|outcome| costing.share(outcome)).collect();
         let window_s = report.elapsed_s;
-        Ok((Trial { report, cost, shares, window_s, disk, contents }, device, clock))
+        let rates = self.rates(&outcomes, start);
+        Ok((Trial { report, cost, shares, window_s, rates, disk, contents }, device, clock))
+    }
+
+    /// The requests a second of each process, from the start of the trial to its last completion.
+    fn rates(&self, outcomes: &[RequestOutcome], start: Nanos) -> Vec<(Option<ProcessId>, f64)> {
+        let mut of_process: BTreeMap<Option<ProcessId>, (f64, Nanos)> = BTreeMap::new();
+        for (process, outcome) in self.processes.iter().zip(outcomes) {
+            let (count, last) = of_process.entry(*process).or_default();
+            *count += 1.0;
+            *last = outcome.completion.max(*last);
+        }
+        let rate = |(process, (count, last)): (_, (f64, Nanos))| {
+            (process, count / last.since(start.min(last)).as_secs_f64().max(1e-6))
+        };
+        of_process.into_iter().map(rate).collect()
     }
 
     /// Counts responses from when each request would have arrived, had its process not `slept` for a tag.

@@ -1,6 +1,6 @@
 //! [`Trial`]: the result of a candidate on the requests of a window.
 
-use iopilot_block::Nanos;
+use iopilot_block::{Nanos, ProcessId};
 use iopilot_redcap::Contents;
 use iopilot_sim::{RunReport, SimError};
 use iopilot_trace::TraceRecord;
@@ -17,6 +17,8 @@ pub(crate) struct Trial {
     pub(crate) shares: Option<Vec<f64>>,
     /// How long one round of the window took, in seconds.
     pub(crate) window_s: f64,
+    /// What each process got done, in requests a second.
+    pub(crate) rates: Vec<(Option<ProcessId>, f64)>,
     /// The requests that the disk served, in order of arrival; empty if they were not asked for.
     pub(crate) disk: Vec<TraceRecord>,
     /// What its cache held at the end, where it had one.

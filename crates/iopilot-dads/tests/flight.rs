@@ -5,7 +5,7 @@
 use iopilot_block::{Lba, Nanos};
 use iopilot_compare::compare;
 use iopilot_dads::{
-    DecisionReason, FlightPlan, FlightResult, Objective, Pilot, PilotConfig, Rule, SchedulerCheck, fly, oracle,
+    AutopilotSettings, DecisionReason, FlightPlan, FlightResult, Objective, Pilot, Rule, SchedulerCheck, fly, oracle,
     parse_candidates,
 };
 use iopilot_sim::{BlockConfig, Machine, Progress, RunOptions, SimError, begin};
@@ -43,19 +43,12 @@ fn tempfile() -> (std::path::PathBuf, std::fs::File) {
 }
 
 fn plan(candidates: &str, objective: Objective, rule: Rule) -> FlightPlan {
-    let pilot = PilotConfig {
-        candidates: parse_candidates(&[candidates]).unwrap(),
-        initial: 0,
-        default: 0,
+    let settings = AutopilotSettings {
         objective,
-        rule,
-        change_fixed: Nanos::from_millis(22),
-        revert: false,
-        renew: false,
-        budget: None,
-        trial_requests: 0,
+        interval: Nanos::from_secs(1),
+        ..AutopilotSettings::thesis(parse_candidates(&[candidates]).unwrap(), rule)
     };
-    FlightPlan { pilot, interval: Nanos::from_secs(1), seed: 0 }
+    FlightPlan { settings, seed: 0 }
 }
 
 fn flight(machine: &Machine, load: &Workload, plan: &FlightPlan) -> FlightResult {
@@ -70,14 +63,15 @@ fn finds_the_scheduler_that_is_best_and_comes_near_to_it() {
         let plan = plan(candidates, Objective::ServiceTime, Rule::THESIS);
         let flight = flight(&machine, &load, &plan);
         let alone =
-            compare(&machine, &load, &plan.pilot.candidates, &RunOptions::default(), &Progress::default()).unwrap();
+            compare(&machine, &load, &plan.settings.candidates, &RunOptions::default(), &Progress::default()).unwrap();
         let times: Vec<f64> = alone.runs.iter().map(|r| r.elapsed_s).collect();
         let (best, worst) = (times[0].min(times[1]), times[0].max(times[1]));
         let time = flight.report.elapsed_s;
         assert_eq!(flight.report.bytes, alone.runs[0].bytes);
         // It loses the first interval at most, and what changes take.
         assert!(time <= best + 1.5 && time < worst, "{candidates}: {time} of {times:?}");
-        let (best_choice, choices) = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, 0).unwrap();
+        let (best_choice, choices) =
+            oracle(&machine, &load, &plan.settings.candidates, plan.settings.interval, 0).unwrap();
         assert!(best_choice.elapsed_s <= best + 0.1, "{} of {times:?}", best_choice.elapsed_s);
         assert_eq!(choices[0], "bfq:low_latency=0");
         assert_eq!(best_choice.bytes, alone.runs[0].bytes);
@@ -93,7 +87,7 @@ fn extended_trials_see_what_a_scheduler_becomes() {
     // Installed under load, it sometimes does not: some draws of the contention for tags leave it degraded for long.
     let fly = |trial_requests| {
         let mut plan = plan("none,mq-deadline,kyber,bfq", Objective::ServiceTime, Rule::THESIS);
-        plan.pilot.trial_requests = trial_requests;
+        plan.settings.trial_requests = trial_requests;
         let one = |seed| {
             let flight = flight(&machine, &load, &FlightPlan { seed, ..plan.clone() });
             (flight.checks.iter().filter(|check| check.changes()).count(), flight.report.elapsed_s)
@@ -125,7 +119,7 @@ fn a_degraded_scheduler_is_reinstalled() {
     let load = workload(&machine, MANY_STREAMS);
     let fly = |renew| {
         let mut plan = plan("bfq,none", Objective::ServiceTime, Rule::THESIS);
-        (plan.pilot.trial_requests, plan.pilot.renew) = (4000, renew);
+        (plan.settings.trial_requests, plan.settings.renew) = (4000, renew);
         flight(&machine, &load, &plan)
     };
     let (left, renewed) = (fly(false), fly(true));
@@ -149,7 +143,7 @@ fn one_request_that_waits_hides_no_others() {
     machine.block = BlockConfig { queue_depth: Some(4), ..BlockConfig::default() };
     let load = workload(&machine, MANY_STREAMS);
     let mut plan = plan("bfq:low_latency=0,none", Objective::ServiceTime, Rule::THESIS);
-    plan.pilot.trial_requests = 4000;
+    plan.settings.trial_requests = 4000;
     let flight = flight(&machine, &load, &plan);
     let (last, full) = flight.checks.split_last().unwrap();
     assert!(flight.report.response_ms.max > 2000.0, "{:?}", flight.report.response_ms);
@@ -178,7 +172,7 @@ fn from_none_under_a_saturating_load_it_changes_to_the_best() {
     assert!(best < 0.85 * times[0], "there is something to gain: {times:?}");
     for trial_requests in [0, 8000] {
         let mut plan = plan("none,mq-deadline,kyber,bfq", Objective::ServiceTime, Rule::THESIS);
-        (plan.interval, plan.pilot.trial_requests) = (Nanos::from_secs(5), trial_requests);
+        (plan.settings.interval, plan.settings.trial_requests) = (Nanos::from_secs(5), trial_requests);
         let flight = flight(&machine, &load, &plan);
         let first = flight.checks.iter().find(|check| check.changes()).unwrap();
         assert!(first.at_s <= 10.0, "{first:?}");
@@ -236,7 +230,8 @@ fn the_same_on_any_number_of_threads() {
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let (flight, best_choice) = pool.install(|| {
-            let best_choice = oracle(&machine, &load, &plan.pilot.candidates, plan.interval, plan.seed).unwrap();
+            let best_choice =
+                oracle(&machine, &load, &plan.settings.candidates, plan.settings.interval, plan.seed).unwrap();
             (flight(&machine, &load, &plan), best_choice)
         });
         (flight.checks, flight.report.elapsed_s, best_choice.0.elapsed_s, best_choice.1)
@@ -276,7 +271,8 @@ fn a_change_that_made_things_worse_is_taken_back_and_not_tried_again_for_a_while
     };
     let fly = |revert: bool| {
         let plan = plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS);
-        let mut pilot = Pilot::new(PilotConfig { revert, ..plan.pilot }, machine.device(), &config).unwrap();
+        let mut pilot =
+            Pilot::new(AutopilotSettings { revert, ..plan.settings }, Rule::THESIS, machine.device(), &config).unwrap();
         let first = pilot.check(&records, 0, Nanos::from_secs(1)).unwrap();
         assert_eq!(first.decision, "bfq:low_latency=0", "{first:?}");
         (0..13).map(|i| pilot.check(&slower(1 + i), 0, Nanos::from_secs(2 + i)).unwrap()).collect::<Vec<_>>()
@@ -301,7 +297,9 @@ fn what_was_not_carried_out_does_not_count() {
     let load = workload(&machine, STREAMS);
     let config = machine.run_config(&RunOptions { seed: 0, log: true, ..RunOptions::default() });
     let plan = plan("none,bfq:low_latency=0", Objective::ServiceTime, Rule::THESIS);
-    let mut pilot = Pilot::new(PilotConfig { budget: Some(200), ..plan.pilot }, machine.device(), &config).unwrap();
+    let mut pilot =
+        Pilot::new(AutopilotSettings { budget: Some(200), ..plan.settings }, Rule::THESIS, machine.device(), &config)
+            .unwrap();
     let mut session = begin(&machine, &load, pilot.current(), &config).unwrap();
     session.run_until(Nanos::MAX).unwrap();
     let records = session.take_log();

@@ -8,8 +8,7 @@ mod undelayed_disk;
 use super::{Claim, Experiment, Outcome, ResultTable, Setup};
 use iopilot_block::{Lba, Nanos, Op, ProcessId, Sectors};
 use iopilot_catalogue::Catalogue;
-use iopilot_dads::{Objective, Pilot, PilotConfig, Rule, parse_candidates};
-use iopilot_live::dads::BUDGET;
+use iopilot_dads::{AutopilotSettings, Pilot, Rule, parse_candidates};
 use iopilot_sim::RunConfig;
 use iopilot_trace::TraceRecord;
 use rand::{Rng, SeedableRng};
@@ -67,7 +66,9 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
     let candidates = parse_candidates(&CANDIDATES)?;
     let mut table = ResultTable::new(
         "checks",
-        format!("A check of {WINDOW} s at {RATE} random reads/s, one thread; at most {BUDGET} requests are simulated"),
+        format!(
+            "A check of {WINDOW} s at {RATE} random reads/s, one thread; at most 20,000 requests are simulated for each candidate"
+        ),
         &["model", "candidates", "window_requests", "simulated_requests", "seconds", "cpu_seconds"],
     );
     let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -76,19 +77,13 @@ fn checks(setup: &Setup<'_>) -> anyhow::Result<(ResultTable, f64, usize)> {
         let device = Catalogue::get(name)?.build()?;
         let requests = RATE * WINDOW / if setup.quick { 10 } else { 1 };
         let records = window(requests, iopilot_device::Device::capacity(&device), setup.seed);
-        let config = PilotConfig {
-            candidates: candidates.clone(),
-            initial: 0,
-            default: 0,
-            objective: Objective::ServiceTime,
-            rule: Rule::THESIS,
-            change_fixed: Nanos::from_millis(22),
+        let settings = AutopilotSettings {
             revert: true,
             renew: true,
-            budget: Some(BUDGET),
-            trial_requests: 0,
+            budget: AutopilotSettings::new(candidates.clone()).budget,
+            ..AutopilotSettings::thesis(candidates.clone(), Rule::THESIS)
         };
-        let mut pilot = Pilot::new(config, device, &RunConfig::default())?;
+        let mut pilot = Pilot::new(settings, Rule::THESIS, device, &RunConfig::default())?;
         let began = Instant::now();
         let (check, cpu) = threads.install(|| -> anyhow::Result<_> {
             let before = cpu_of_thread()?;

@@ -10,15 +10,15 @@ mod candidate_set;
 mod control;
 mod daemon;
 mod device_lock;
+mod installer;
 mod journal;
 mod load;
 mod metrics;
 mod pilot_thread;
 mod process_queues;
 mod status;
-mod window;
 
-pub use autopilot::{BUDGET, FlightOptions, Model};
+pub use autopilot::{FlightOptions, Model};
 pub use control::ask;
 pub use daemon::{Daemon, DaemonOptions};
 pub(crate) use journal::Journal;

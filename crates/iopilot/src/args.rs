@@ -11,7 +11,7 @@ mod trace;
 mod vdisk;
 
 pub(crate) use dads::{
-    DadsCommand, DadsExplainArgs, DadsReplayArgs, DadsRestoreArgs, DadsRunArgs, DadsStatusArgs, PolicyArg,
+    DadsCommand, DadsExplainArgs, DadsReplayArgs, DadsRestoreArgs, DadsRunArgs, DadsStatusArgs, DecisionArgs, PolicyArg,
 };
 pub(crate) use disk::{
     CalibrateArgs, DiskCommand, DiskProbeArgs, DiskTrainArgs, DiskValidateArgs, ThinkPlace, ValidateClock, ValidatePart,

@@ -7,7 +7,7 @@ use crate::Setup;
 use crate::gf::BenchmarkSequence;
 use iopilot_block::{InputError, Nanos};
 use iopilot_catalogue::TableDisk;
-use iopilot_dads::{DecisionReason, Objective, Pilot, PilotConfig, Rule, SchedulerCheck, fly_session};
+use iopilot_dads::{Autopilot, AutopilotSettings, DecisionReason, Objective, Rule, SchedulerCheck, fly_session};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{BlockConfig, CpuOverheads, RunConfig, Session, SimError};
@@ -159,17 +159,12 @@ pub(super) fn flown(
     setup: &Setup<'_>,
 ) -> anyhow::Result<Run> {
     let candidates = pair.iter().map(|&s| spec(s)).collect::<Result<Vec<_>, _>>()?;
-    let told = PilotConfig {
-        candidates: candidates.clone(),
-        initial: 0,
-        default: 0,
+    let told = AutopilotSettings {
         objective: pilots.objective,
-        rule: Rule::THESIS,
+        interval: bench.interval,
         change_fixed: Nanos::ZERO,
-        revert: false,
-        renew: false,
-        budget: None,
         trial_requests: pilots.trial_requests,
+        ..AutopilotSettings::thesis(candidates.clone(), Rule::THESIS)
     };
     let config = config(bench, true);
     let mut source = source(disk, bench);
@@ -180,14 +175,14 @@ pub(super) fn flown(
         Ok::<_, SimError>(())
     };
     let flight = if pilots.exact {
-        let pilot = Pilot::new(told, disk.device.clone(), &config)?;
-        fly_session(session, pilot, bench.interval, |disk, _| disk.take().for_each(drop), tell)?
+        let pilot = Autopilot::new(told, disk.device.clone(), &config)?;
+        fly_session(session, pilot, |disk, _| disk.take().for_each(drop), tell)?
     } else {
-        let pilot = Pilot::new(told, disk.tables.clone(), &config)?;
+        let pilot = Autopilot::new(told, disk.tables.clone(), &config)?;
         let learn = |disk: &mut ObservedDisk<_>, tables: &mut TableDisk| {
             disk.take().for_each(|s| tables.observe(&s.request, s.previous_end, s.time));
         };
-        fly_session(session, pilot, bench.interval, learn, tell)?
+        fly_session(session, pilot, learn, tell)?
     };
     setup.progress.add(flight.report.requests);
     let seen = |check: &SchedulerCheck| {

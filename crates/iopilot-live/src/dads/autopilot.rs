@@ -3,28 +3,25 @@
 mod autopilot_loop;
 mod capture_pauses;
 mod guard;
-mod new_processes;
 
 use super::audit::{Audit, AuditEvent};
 use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
 use super::journal::Journal;
 use super::load::LoadMeter;
-use super::pilot_thread::{Simulators, run_pilot};
+use super::pilot_thread::{Simulators, run_jobs};
 use super::process_queues::ProcessQueues;
 use super::status::{DiskStatus, Phase, Shared};
-use super::window::RequestWindow;
 use crate::{Backend, BlockQueue, Capture, CaptureOptions, Delivery, LearnedDisk, LiveError, QueueState, Traffic};
 use autopilot_loop::{AutopilotLoop, EventSink};
 use capture_pauses::CapturePauses;
 use guard::Guard;
 use iopilot_block::{InputError, Nanos};
 use iopilot_catalogue::AnyDevice;
-use iopilot_dads::{Objective, Pilot, PilotConfig, Rule};
+use iopilot_dads::{Autopilot, AutopilotSettings, Policy};
 use iopilot_device::{ConstantDevice, Device};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::RunConfig;
-use new_processes::NewProcesses;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,16 +29,15 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many requests a check may simulate, over all candidates: less than a second on one core.
-pub const BUDGET: u64 = 400_000;
 /// How many requests a check tries with one candidate: more would add nothing but memory.
 const TRIED: u64 = 20_000;
+/// The shortest time of capturing before a check of an interval; and before a prediction, which needs a whole window.
+const SHORTEST_CAPTURE: Duration = Duration::from_millis(250);
+const WINDOW_CAPTURE: Duration = Duration::from_millis(650);
 /// The kernel's buffer for each CPU. It holds 58,000 requests; the daemon polls an idle disk twice a second.
 const BUFFER_KB: u32 = 4096;
 /// A request without completion after this time is given up.
 const LONGEST: Nanos = Nanos::from_secs(120);
-/// How long a change takes on an idle disk (measured on Linux 6.18).
-const CHANGE: Nanos = Nanos::from_millis(22);
 
 /// The model of a disk.
 #[derive(Clone, Debug)]
@@ -75,18 +71,8 @@ pub struct FlightOptions {
     pub candidates: Vec<SchedulerSpec>,
     /// The administrator's scheduler; `None` for the one in use.
     pub default: Option<SchedulerSpec>,
-    /// From one check to the next.
-    pub interval: Duration,
-    /// What makes a candidate better.
-    pub objective: Objective,
-    /// When to change.
-    pub rule: Rule,
-    /// Whether a change that made things worse is taken back.
-    pub revert: bool,
-    /// Whether a degraded scheduler is reinstalled.
-    pub renew: bool,
-    /// A window with fewer requests is repeated in an extended trial; 0 for never.
-    pub trial_requests: u64,
+    /// How the autopilot decides. Its candidates are those of the disk.
+    pub decisions: AutopilotSettings,
     /// Whether only to say what would be done.
     pub dry_run: bool,
     /// How to capture.
@@ -102,7 +88,7 @@ pub(super) struct DiskFlight {
     candidate_set: CandidateSet,
     original: QueueState,
     capture: Capture,
-    pilot: Pilot<AnyDevice>,
+    autopilot: Autopilot<AnyDevice>,
     /// The learning model, if there is one.
     learned: Option<LearnedDisk>,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
@@ -140,19 +126,23 @@ impl DiskFlight {
             let expected = format!("at least the disk's {sectors} sectors, or --fit wrap");
             return Err(InputError::new(field, format!("{capacity} sectors"), expected).into());
         }
-        let config = PilotConfig {
-            candidates: candidate_set.candidates.clone(),
+        let policy = match options.decisions.policy {
+            // Nothing can be tried.
+            Policy::Confirmed { .. } if options.dry_run => Policy::Confirmed { disk_trials: false },
+            policy => policy,
+        };
+        let learns = matches!(options.model, Model::Learned { .. });
+        let settings = AutopilotSettings {
             initial: candidate_set.initial,
             default: candidate_set.default,
-            objective: options.objective,
-            rule: options.rule,
-            change_fixed: CHANGE,
-            revert: options.revert,
-            renew: options.renew,
-            budget: Some(BUDGET.min(TRIED * candidate_set.candidates.len() as u64)),
-            trial_requests: options.trial_requests,
+            policy,
+            prediction_error: match learns {
+                true => AutopilotSettings::ERROR_OF_A_LEARNED_MODEL,
+                false => AutopilotSettings::ERROR_OF_A_GIVEN_MODEL,
+            },
+            ..options.decisions.clone().with_candidates(candidate_set.candidates.clone())
         };
-        let pilot = Pilot::new(config, device, &options.run)?;
+        let autopilot = Autopilot::new(settings, device, &options.run)?;
         // A scheduler may delay one request for seconds while it serves thousands. Those must be seen at once, and the
         // delayed one when it completes.
         let captured = CaptureOptions {
@@ -169,7 +159,19 @@ impl DiskFlight {
                 Some(Guard { queue: queue.clone(), state: original.clone(), journal: Some(journal) })
             }
         };
-        Ok(Self { options, queue, candidate_set, original, capture, pilot, learned, guard, lock, capacity, diskseq })
+        Ok(Self {
+            options,
+            queue,
+            candidate_set,
+            original,
+            capture,
+            autopilot,
+            learned,
+            guard,
+            lock,
+            capacity,
+            diskseq,
+        })
     }
 
     /// The status before the first check.
@@ -181,8 +183,11 @@ impl DiskFlight {
             tunables: self.original.tunables.clone(),
             original: self.original.scheduler.clone(),
             candidates: self.candidate_set.candidates.iter().map(ToString::to_string).collect(),
-            objective: self.options.objective.to_string(),
-            interval_s: self.options.interval.as_secs_f64(),
+            objective: self.options.decisions.objective.to_string(),
+            interval_s: match self.options.decisions.policy {
+                Policy::Interval(_) => self.options.decisions.interval.as_secs_f64(),
+                Policy::Confirmed { .. } => 0.0,
+            },
             model: match &self.options.model {
                 Model::Given { name, .. } => name.clone(),
                 Model::Learned { state } => format!("learned, {}", state.display()),
@@ -198,16 +203,31 @@ impl DiskFlight {
     /// # Errors
     /// Any failure of the flight. The queue is restored then, too, as far as possible.
     pub(super) fn fly(self, shared: &Shared, audit: &Audit, stop: &Arc<AtomicBool>) -> Result<(), LiveError> {
-        let Self { options, queue, candidate_set, original, capture, pilot, learned, guard, lock, capacity, diskseq } =
-            self;
+        let Self {
+            options,
+            queue,
+            candidate_set,
+            original,
+            capture,
+            autopilot,
+            learned,
+            guard,
+            lock,
+            capacity,
+            diskseq,
+        } = self;
         let name = queue.name().to_owned();
-        let (commands, taken) = channel();
+        let (jobs, taken) = channel();
         let (given, results) = channel();
+        let shortest = match options.decisions.policy {
+            Policy::Interval(_) => SHORTEST_CAPTURE,
+            Policy::Confirmed { .. } => WINDOW_CAPTURE,
+        };
         let (result, left) = thread::scope(|scope| {
             // A simulation that panics drops its end of the channels, which the loop notices.
             let simulators = Simulators::default();
             let threads = simulators.clone();
-            scope.spawn(move || run_pilot(pilot, &taken, &given, &threads));
+            scope.spawn(move || run_jobs(&taken, &given, &threads));
             let log = EventSink { name: &name, shared, audit };
             let mut watch = AutopilotLoop {
                 diskseq,
@@ -218,21 +238,22 @@ impl DiskFlight {
                 capture,
                 learned,
                 queues: ProcessQueues::default(),
-                newcomers: NewProcesses::default(),
+                autopilot,
                 second: LoadMeter::new(Instant::now()),
                 interval: LoadMeter::new(Instant::now()),
                 saved: Instant::now(),
-                commands,
+                jobs,
                 results,
                 log,
                 capacity,
-                window: RequestWindow::new(TRIED as usize),
-                pauses: CapturePauses::new(TRIED, Instant::now()),
+                pauses: CapturePauses::new(TRIED, shortest, Instant::now()),
+                began: Instant::now(),
+                looked: Instant::now(),
+                checked_lost: 0,
                 left: (Instant::now(), Traffic::default()),
                 inside: 0,
                 fresh: Vec::new(),
                 not_before: Nanos::ZERO,
-                lost: 0,
                 thinking: None,
                 simulators,
                 standing_by: false,

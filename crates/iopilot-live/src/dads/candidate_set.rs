@@ -1,7 +1,9 @@
 //! [`CandidateSet`]: the candidates for a live disk, and how each is installed.
 
+use super::installer::install_at_once;
 use crate::{BlockQueue, LiveError, QueueState};
 use iopilot_block::InputError;
+use iopilot_dads::{DEFAULT_CANDIDATES, parse_candidates};
 use iopilot_sched::{Lineage, NO_SCHEDULER, SCHEDULERS, SchedulerInfo, SchedulerSpec};
 use std::collections::BTreeMap;
 
@@ -19,8 +21,8 @@ pub(super) struct CandidateSet {
 }
 
 impl CandidateSet {
-    /// The schedulers `wanted` and the one in use. If `wanted` is empty, all that the kernel offers and that can be
-    /// simulated. `None` as `default` means the one in use.
+    /// The schedulers `wanted` and the one in use. If `wanted` is empty, those of [`DEFAULT_CANDIDATES`] that the kernel
+    /// offers. `None` as `default` means the one in use.
     ///
     /// # Errors
     /// Where the disk is gone, the kernel does not offer what was asked for, or the one in use cannot be simulated.
@@ -37,8 +39,8 @@ impl CandidateSet {
         })?;
         let mut candidates: Vec<SchedulerSpec> = match wanted {
             [] => {
-                let all = known().filter(|name| offered.iter().any(|o| o == name));
-                all.map(|name| SchedulerSpec { name, settings: Vec::new(), prio: None }).collect()
+                let is_offered = |spec: &SchedulerSpec| offered.iter().any(|o| o == spec.name);
+                parse_candidates(&[DEFAULT_CANDIDATES])?.into_iter().filter(is_offered).collect()
             }
             wanted => wanted.to_vec(),
         };
@@ -96,7 +98,7 @@ impl CandidateSet {
     pub(super) fn install(&mut self, queue: &BlockQueue, which: usize) -> Result<(), LiveError> {
         let spec = &self.candidates[which];
         if queue.scheduler()? != spec.name {
-            queue.set_scheduler(spec.name)?;
+            install_at_once(queue, spec)?;
             self.defaults.insert(spec.name.to_owned(), queue.tunables()?);
         }
         let present = queue.tunables()?;

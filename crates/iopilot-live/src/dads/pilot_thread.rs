@@ -1,38 +1,16 @@
-//! The thread of the pilot: it simulates and decides while [`AutopilotLoop`](super::autopilot) captures.
+//! The thread that simulates while [`AutopilotLoop`](super::autopilot) captures.
 
-use super::window::RequestWindow;
-use iopilot_block::{Nanos, ProcessId};
 use iopilot_catalogue::AnyDevice;
-use iopilot_dads::{Pilot, SchedulerCheck};
-use iopilot_sim::SimError;
+use iopilot_dads::{AutopilotJob, JobResult};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use rustix::process::Pid;
-use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A command to the pilot's thread.
-pub(super) enum PilotCommand {
-    /// Check a window, with `pending` requests in flight, and what processes were seen to keep in flight.
-    Check { window: RequestWindow, pending: usize, in_flight: BTreeMap<ProcessId, u32>, at: Nanos },
-    /// Use this model from now on.
-    Model(Box<AnyDevice>),
-    /// A change with `pending` requests in flight took `took`.
-    Changed { pending: usize, took: Nanos },
-    /// The last change was not carried out.
-    Declined,
-    /// Never choose this candidate again.
-    Exclude(usize),
-    /// Somebody else installed this candidate.
-    Adopt(usize),
-}
-
-/// The result of a check.
-pub(super) struct CheckResult {
-    pub(super) check: Result<SchedulerCheck, SimError>,
-    /// The window, emptied, to be filled again.
-    pub(super) window: RequestWindow,
+/// The result of a job, and how long it took.
+pub(super) struct JobDone {
+    pub(super) result: JobResult<AnyDevice>,
     pub(super) took: Duration,
 }
 
@@ -75,35 +53,18 @@ impl Simulators {
     }
 }
 
-/// Carries out commands until their sender is dropped.
-pub(super) fn run_pilot(
-    mut pilot: Pilot<AnyDevice>,
-    commands: &Receiver<PilotCommand>,
-    results: &Sender<CheckResult>,
-    threads: &Simulators,
-) {
+/// Simulates until the sender of jobs is dropped.
+pub(super) fn run_jobs(jobs: &Receiver<AutopilotJob<AnyDevice>>, results: &Sender<JobDone>, threads: &Simulators) {
     let simulators = simulators(threads);
-    for command in commands {
-        match command {
-            PilotCommand::Check { mut window, pending, in_flight, at } => {
-                let began = Instant::now();
-                pilot.tell_in_flight(in_flight);
-                let check = match &simulators {
-                    Ok(pool) => pool.install(|| pilot.check(window.records(), pending, at)),
-                    // No threads could be started: use rayon's own.
-                    Err(_) => pilot.check(window.records(), pending, at),
-                };
-                let check = check.map(|check| SchedulerCheck { requests: check.requests + window.left_out(), ..check });
-                window.clear();
-                if results.send(CheckResult { check, window, took: began.elapsed() }).is_err() {
-                    return;
-                }
-            }
-            PilotCommand::Model(device) => pilot.replace_model(*device),
-            PilotCommand::Changed { pending, took } => pilot.changed(pending, took),
-            PilotCommand::Declined => pilot.declined(),
-            PilotCommand::Exclude(which) => pilot.exclude(which),
-            PilotCommand::Adopt(which) => pilot.adopt(which),
+    for job in jobs {
+        let began = Instant::now();
+        let result = match &simulators {
+            Ok(pool) => pool.install(|| job.run()),
+            // No threads could be started: use rayon's own.
+            Err(_) => job.run(),
+        };
+        if results.send(JobDone { result, took: began.elapsed() }).is_err() {
+            return;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{FitArg, MachineArgs, OutputArgs, ReplayArgs, quantity};
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
-use iopilot_dads::Rule;
+use iopilot_dads::{DEFAULT_CANDIDATES, Policy, Rule};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -59,39 +59,28 @@ pub(crate) struct DadsRunArgs {
     #[arg(long, value_enum)]
     pub(crate) fit: Option<FitArg>,
     /// The schedulers to choose from, separated by commas; a tunable with several values stands for as many candidates:
-    /// `none,mq-deadline:fifo_batch=1,16,64`. Default: all that the kernel offers. The one in use is always a
-    /// candidate.
+    /// `none,mq-deadline:fifo_batch=1,16,64`. Default: all that the kernel offers, and variants of `bfq` that are known
+    /// to matter. The one in use is always a candidate.
     #[arg(long, short, visible_alias = "candidate", value_name = "LIST", action = ArgAction::Append)]
     pub(crate) candidates: Vec<String>,
     /// The scheduler to return to after too many changes in a row. Default: the one in use.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) default: Option<String>,
-    /// The time between two checks, in seconds or with a unit (`500ms`). Default: 5.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = quantity::seconds)]
-    pub(crate) interval: Option<f64>,
     /// What makes a candidate better: service-time (the default), busy-time, p99, throughput, fairness or
     /// blocked-time.
     #[arg(long, value_name = "OBJECTIVE")]
     pub(crate) objective: Option<String>,
-    /// When to change the scheduler. Default: thesis.
-    #[arg(long, value_enum)]
-    pub(crate) policy: Option<PolicyArg>,
-    /// Change nothing while the prediction for the scheduler in use differs from the measurement by more than this. 0: no
-    /// limit. Default: 50.
+    #[command(flatten)]
+    pub(crate) decisions: DecisionArgs,
+    /// With the policies thesis and guarded: change nothing while the prediction for the scheduler in use differs from
+    /// the measurement by more than this. 0: no limit. Default: as the policy says.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
     pub(crate) max_error: Option<u32>,
-    /// Keep a change that made things worse, as the thesis does, rather than revert it.
-    #[arg(long)]
+    /// What no policy does any more unless it is told to.
+    #[arg(long, hide = true)]
     pub(crate) no_revert: bool,
-    /// Do not restart a scheduler that is much slower than it would be after a restart. What `bfq` has learned can make
-    /// it slow. Restarts need long trials (--trial-requests).
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub(crate) no_renew: bool,
-    /// Try each candidate on at least N requests, for schedulers that take a while to adapt. In a window with fewer,
-    /// the processes continue as before; only the second half counts, together with earlier windows. 0, as in the
-    /// thesis, tries each window once. Default: 8000.
-    #[arg(long, value_name = "N")]
-    pub(crate) trial_requests: Option<u64>,
     /// Change nothing; print what would have been done.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -165,7 +154,7 @@ pub(crate) struct DadsReplayArgs {
     pub(crate) redcap: Option<String>,
     /// The schedulers to choose from, of one kernel, separated by commas. A tunable with several values stands for as
     /// many candidates: `none,mq-deadline:fifo_batch=1,16,64`.
-    #[arg(long, short, visible_alias = "candidate", value_name = "LIST", default_value = "none,mq-deadline,kyber,bfq",
+    #[arg(long, short, visible_alias = "candidate", value_name = "LIST", default_value = DEFAULT_CANDIDATES,
           action = ArgAction::Append)]
     pub(crate) candidates: Vec<String>,
     /// The candidate in use at the start. Default: the first.
@@ -174,27 +163,11 @@ pub(crate) struct DadsReplayArgs {
     /// The candidate that too many changes in a row return to. Default: the one in use at the start.
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) default: Option<String>,
-    /// The time between two checks, in seconds or with a unit (`500ms`).
-    #[arg(long, value_name = "TIME", default_value = "5", allow_negative_numbers = true, value_parser = quantity::seconds)]
-    pub(crate) interval: f64,
     /// What makes a candidate better: service-time, busy-time, p99, throughput, fairness or blocked-time.
     #[arg(long, value_name = "OBJECTIVE", default_value = "service-time")]
     pub(crate) objective: String,
-    /// When to change the scheduler.
-    #[arg(long, value_enum, default_value_t = PolicyArg::Thesis)]
-    pub(crate) policy: PolicyArg,
-    /// Revert a change that made things worse.
-    #[arg(long)]
-    pub(crate) revert: bool,
-    /// Restart a scheduler that is much slower than it would be after a restart. What `bfq` has learned can make it
-    /// slow. Needs long trials (--trial-requests).
-    #[arg(long)]
-    pub(crate) renew: bool,
-    /// Try each candidate on at least N requests, for schedulers that take a while to adapt. In a window with fewer,
-    /// the processes continue as before; only the second half counts, together with earlier windows. 0, as in the
-    /// thesis, tries each window once.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) trial_requests: u64,
+    #[command(flatten)]
+    pub(crate) decisions: DecisionArgs,
     /// Write a line of JSON for every check.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) audit: Option<PathBuf>,
@@ -207,22 +180,53 @@ pub(crate) struct DadsReplayArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// When the autopilot changes the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+/// How the autopilot decides: the same for a replay and for a live disk.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DecisionArgs {
+    /// How to decide. Default: confirmed.
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<PolicyArg>,
+    /// With the policy confirmed: never try a candidate on the disk; predictions by simulation decide alone.
+    #[arg(long)]
+    pub(crate) no_disk_trials: bool,
+    /// With the policies thesis and guarded: the time between two checks, in seconds or with a unit (`500ms`). Default: 5.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = quantity::seconds)]
+    pub(crate) interval: Option<f64>,
+    /// With the policies thesis and guarded: revert a change that made things worse.
+    #[arg(long)]
+    pub(crate) revert: bool,
+    /// With the policies thesis and guarded: restart a scheduler that is much slower than it would be after a restart.
+    /// Restarts need long trials (--trial-requests).
+    #[arg(long)]
+    pub(crate) renew: bool,
+    /// Simulate each candidate on at least N requests, for schedulers that take a while to adapt. In a window with
+    /// fewer, the processes continue as before; only the second half counts. 0, as in the thesis, simulates each window
+    /// once. Default: 8000 with the policy confirmed, else 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) trial_requests: Option<u64>,
+}
+
+/// How the autopilot decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PolicyArg {
-    /// When a candidate would have been better by 5 %, including the cost of the change.
+    /// Simulation proposes a candidate, a short trial on the disk confirms it, and what is in use is measured on.
+    #[default]
+    Confirmed,
+    /// The thesis' rule with its settings: when a candidate would have been better by 5 %, including the cost of the
+    /// change.
     Thesis,
-    /// The same, if that is 95 % certain and the model's error has been within 20 %.
+    /// The thesis' rule, if the gain is 95 % certain and the model's error has been within 20 %.
     Guarded,
 }
 
 impl PolicyArg {
-    /// The rule of this name.
-    pub(crate) fn rule(self) -> Rule {
+    /// The policy of this name.
+    pub(crate) fn policy(self, disk_trials: bool) -> Policy {
         match self {
-            Self::Thesis => Rule::THESIS,
-            Self::Guarded => Rule::GUARDED,
+            Self::Confirmed => Policy::Confirmed { disk_trials },
+            Self::Thesis => Policy::Interval(Rule::THESIS),
+            Self::Guarded => Policy::Interval(Rule::GUARDED),
         }
     }
 }

@@ -6,8 +6,10 @@ use serde_json::Value;
 const JOBS: &str = "[global]\nfilename=/dev/sdX\ndirect=1\n\n[streams]\nioengine=sync\nrw=read\nbs=64k\nnumjobs=2\noffset_increment=20g\n\
                     size=10g\nio_size=30m\n\n[lookups]\nstonewall\nioengine=libaio\nrw=randread\nbs=4k\niodepth=16\n\
                     number_ios=300\n";
-const REPLAY: &str =
-    "dads replay load.fio --disk hd-500-16 --interval 1 --candidates none,mq-deadline,bfq:low_latency=0";
+const REPLAY: &str = "dads replay load.fio --disk hd-500-16 --policy thesis --interval 1 --candidates none,mq-deadline,bfq:low_latency=0";
+
+/// Nothing is given but a load and a disk.
+const CONFIRMED: &str = "dads replay load.fio --disk hd-500-16";
 
 fn sandbox() -> Sandbox {
     let s = Sandbox::new();
@@ -53,9 +55,32 @@ fn json_audit_and_page_tell_the_same_checks() {
 }
 
 #[test]
+fn by_default_the_disk_confirms_what_simulation_proposes() {
+    let s = sandbox();
+    let json: Value = serde_json::from_str(&s.ok(&format!("{CONFIRMED} --no-oracle --json"))).unwrap();
+    let time = |name: &str| {
+        let runs = json["runs"].as_array().unwrap();
+        runs.iter().find(|r| r["scheduler"] == name).unwrap()["elapsed_s"].as_f64().unwrap()
+    };
+    let (dads, none, best) = (time("dads"), time("none"), time("bfq:low_latency=0"));
+    assert!(dads < 0.75 * none && best < dads, "{dads} s, {none} s with none, {best} s with the best");
+    let reasons: Vec<&str> = json["checks"].as_array().unwrap().iter().map(|c| c["reason"].as_str().unwrap()).collect();
+    let first = |reason: &str| reasons.iter().position(|r| *r == reason).unwrap();
+    assert!(first("trial") < first("adopted"), "{reasons:?}");
+    let alone: Value =
+        serde_json::from_str(&s.ok(&format!("{CONFIRMED} --no-oracle --no-disk-trials --json"))).unwrap();
+    let checks = alone["checks"].as_array().unwrap();
+    assert!(checks.iter().all(|c| c["reason"] != "trial") && checks.iter().any(|c| c["reason"] == "better"));
+    for option in ["--revert", "--renew"] {
+        let e = s.refused(&format!("{CONFIRMED} {option}"));
+        assert!(e.contains(option) && e.contains("--policy thesis"), "{e}");
+    }
+}
+
+#[test]
 fn the_number_of_threads_changes_nothing() {
     let s = sandbox();
-    let on = |n| s.ok(&format!("{REPLAY} --json --objective p99 --policy guarded --threads {n}"));
+    let on = |n| s.ok(&format!("{CONFIRMED} --json --objective p99 --threads {n}"));
     assert!(on(1) == on(2));
 }
 
@@ -131,7 +156,7 @@ fn trials_have_the_cache_that_the_disk_has() {
         lines += &format!("{},R,{lba},8,{},{}\n", n * 3, n % 4, n * 3 + 2);
     }
     s.write("backwards.csv", &lines);
-    let replay = "dads replay backwards.csv --disk wd1200bb --interval 1 --candidates none,mq-deadline";
+    let replay = "dads replay backwards.csv --disk wd1200bb --policy thesis --interval 1 --candidates none,mq-deadline";
     let run = |redcap: &str| -> Value {
         serde_json::from_str(&s.ok(&format!("{replay} --no-oracle --json {redcap}"))).unwrap()
     };

@@ -323,7 +323,7 @@ fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
     // with two readers does not matter.
     let fly = |more: &str| {
         let line = format!(
-            "dads run {disk} --disk ssd-160 --depth 4 --interval 0.4 --candidates bfq --trial-requests 500 --runtime-dir run \
+            "dads run {disk} --disk ssd-160 --depth 4 --interval 0.4 --candidates bfq --policy thesis --renew --trial-requests 500 --runtime-dir run \
              --audit audit.jsonl {more}"
         );
         let child = disks.sandbox.command().args(line.split_whitespace()).stderr(Stdio::null()).spawn().unwrap();
@@ -352,6 +352,42 @@ fn a_scheduler_that_has_gone_astray_is_put_in_place_anew() {
     let renewed = |e: &&Value| e["reason"] == "degraded" && e["carried_out"] == true && e["decision"] == e["scheduler"];
     assert!(events(&disks.sandbox).iter().any(|e| renewed(&e) && e["times"].as_f64() > Some(2.0)));
     assert_eq!(queue(disk, "iosched/slice_idle"), "7");
+    disks.ok("detach vd0");
+    disks.are_gone();
+}
+
+/// Nothing is given but a disk and its model.
+#[test]
+fn what_simulation_proposes_is_tried_on_the_disk() {
+    let Some(disks) = Disks::new() else { return };
+    if !has(&["dd"]) {
+        return;
+    }
+    let attachment = disks.attach("--disk hd-500-16 --size 2G --depth 4");
+    let disk = device(&attachment);
+    if !queue(disk, "scheduler").contains("bfq") || !set(disk, "scheduler", "none") {
+        return skipped("the kernel lacks bfq");
+    }
+    let s = &disks.sandbox;
+    let line = format!("dads run {disk} --model hd-500-16 --runtime-dir run --audit audit.jsonl");
+    let child = s.command().args(line.split_whitespace()).stderr(Stdio::null()).spawn().unwrap();
+    wait("the daemon listens", || s.run("dads status --runtime-dir run").code == 0);
+    let flight = Flight { child };
+    let readers = Readers::start(disk);
+    let told = |reason: &str| events(s).iter().any(|e| e["event"] == "check" && e["reason"] == reason);
+    wait("a candidate is on trial", || told("trial"));
+    wait("a trial has ended", || told("adopted") || told("aborted"));
+    drop(readers);
+    assert_eq!(flight.end("-TERM"), Some(0));
+    assert_eq!(queue(disk, "scheduler").split(' ').find(|name| name.starts_with('[')), Some("[none]"));
+    let events = events(s);
+    let of = |reasons: &[&str]| events.iter().find(|e| reasons.iter().any(|r| e["reason"] == *r)).unwrap().clone();
+    let trial = of(&["trial"]);
+    assert_eq!(trial["carried_out"], true, "{trial}");
+    let candidates = trial["candidates"].as_array().unwrap();
+    assert!(candidates.iter().any(|c| c["scheduler"] == "bfq:low_latency=0"), "a default candidate: {trial}");
+    let ended = of(&["adopted", "aborted"]);
+    assert!(ended["measured_gain_percent"].is_f64() && ended["measured_cost"].is_f64(), "{ended}");
     disks.ok("detach vd0");
     disks.are_gone();
 }

@@ -4,16 +4,16 @@ mod decisions;
 
 use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
-use super::new_processes::NewProcesses;
 use crate::dads::audit::{Audit, AuditEvent};
 use crate::dads::candidate_set::CandidateSet;
 use crate::dads::load::LoadMeter;
-use crate::dads::pilot_thread::{CheckResult, PilotCommand, Simulators};
+use crate::dads::pilot_thread::{JobDone, Simulators};
 use crate::dads::process_queues::ProcessQueues;
 use crate::dads::status::Shared;
-use crate::dads::window::RequestWindow;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
 use iopilot_block::{Lba, Nanos};
+use iopilot_catalogue::AnyDevice;
+use iopilot_dads::{Autopilot, AutopilotJob, AutopilotOutput};
 use iopilot_sched::NO_SCHEDULER;
 use iopilot_trace::TraceRecord;
 use rustix::time::{ClockId, clock_gettime};
@@ -26,8 +26,6 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_millis(20);
 /// The same for an idle disk.
 const QUIET: Duration = Duration::from_millis(500);
-/// The longest time between two checks while the model learns.
-const LEARNING: Duration = Duration::from_secs(1);
 /// How often the load is shown.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -48,33 +46,31 @@ impl EventSink<'_> {
     }
 }
 
-/// The thread that captures the requests of a disk and changes its scheduler.
+/// The thread that captures the requests of a disk and changes its scheduler. What to do is decided by the
+/// [`Autopilot`].
 pub(super) struct AutopilotLoop<'a> {
     pub(super) options: &'a FlightOptions,
     pub(super) queue: &'a BlockQueue,
     pub(super) candidate_set: CandidateSet,
     /// The kernel's sequence number of this disk.
     pub(super) diskseq: Option<u64>,
-    /// The state in which the pilot left the queue.
+    /// The state in which the autopilot left the queue.
     pub(super) expected: QueueState,
     pub(super) capture: Capture,
+    pub(super) autopilot: Autopilot<AnyDevice>,
     pub(super) learned: Option<LearnedDisk>,
     /// What processes keep in flight, where the scheduler in use hides that.
     pub(super) queues: ProcessQueues,
-    /// Whether new processes have come since the last check.
-    pub(super) newcomers: NewProcesses,
     /// When the learned model was last saved.
     pub(super) saved: Instant,
-    pub(super) commands: Sender<PilotCommand>,
-    pub(super) results: Receiver<CheckResult>,
+    pub(super) jobs: Sender<AutopilotJob<AnyDevice>>,
+    pub(super) results: Receiver<JobDone>,
     pub(super) log: EventSink<'a>,
     /// Sectors of the model.
     pub(super) capacity: u64,
     /// The load of the last second, and that since the last check.
     pub(super) second: LoadMeter,
     pub(super) interval: LoadMeter,
-    /// What completed since the last check.
-    pub(super) window: RequestWindow,
     /// When the capture runs.
     pub(super) pauses: CapturePauses,
     /// When the capture was last paused, and the kernel's counters of that time.
@@ -84,8 +80,13 @@ pub(super) struct AutopilotLoop<'a> {
     pub(super) fresh: Vec<TraceRecord>,
     /// Requests that arrived before this were not served by the scheduler in use.
     pub(super) not_before: Nanos,
-    pub(super) lost: u64,
-    /// When the running check began.
+    /// When the flight began.
+    pub(super) began: Instant,
+    /// When the queue was last checked for changes by others.
+    pub(super) looked: Instant,
+    /// Events lost until the last job.
+    pub(super) checked_lost: u64,
+    /// When the running job began.
     pub(super) thinking: Option<Instant>,
     /// The threads that simulate.
     pub(super) simulators: Simulators,
@@ -107,59 +108,68 @@ impl AutopilotLoop<'_> {
     }
 
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LiveError> {
-        let began = Instant::now();
-        let mut due = began + self.options.interval;
         while !stop.load(Ordering::Relaxed) {
             let busy = self.collect()?;
             match self.results.try_recv() {
-                Ok(result) => self.act(result)?,
+                Ok(done) => self.finished(done)?,
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => {
                     return Err(LiveError::Failed("the simulation ended unexpectedly".to_owned()));
                 }
             }
             let now = Instant::now();
-            if self.pauses.resume_due(now) {
-                self.resume_capture()?;
-            } else if self.pauses.has_enough() && self.pauses.pause_until_needed(now, due) {
-                self.pause_capture(now)?;
-            }
-            // A changed load does not wait for the end of the interval: it is tried once all its processes are at work.
-            let changed = self.newcomers.settled(now).filter(|_| now < due && self.pauses.paused_until().is_none());
-            if self.thinking.is_none() && (changed.is_some() || now >= due && self.window_is_complete(now)?) {
-                if let Some(began) = changed {
-                    self.window.forget_before(began);
-                }
-                self.newcomers.checked(self.window.records());
+            self.pause_or_resume(now)?;
+            if now.saturating_duration_since(self.looked) >= SECOND {
+                self.looked = now;
                 self.check_for_others()?;
-                let learning = self.check(Nanos::from_millis_f64(began.elapsed().as_secs_f64() * 1e3));
-                // The interval starts at the check, like the window. The model of a busy disk has soon learned enough.
-                due = now + if learning { self.options.interval.min(LEARNING) } else { self.options.interval };
-                if self.pauses.paused_until().is_none() {
-                    self.pauses.restart(now);
+                if self.standing_by {
+                    self.skipped("the scheduler in use is no candidate".to_owned());
                 }
+            }
+            if self.pauses.paused_until().is_none() {
+                self.decide()?;
             }
             if let Some(since) = self.thinking {
                 self.simulators.help(since.elapsed());
             }
             let pause = if busy || self.thinking.is_some() { BUSY } else { QUIET };
-            let next = self.pauses.paused_until().map_or(due, |until| until.min(due));
-            thread::sleep(pause.min(next.saturating_duration_since(now)).max(Duration::from_millis(1)));
+            let next =
+                self.pauses.paused_until().map_or(pause, |until| until.saturating_duration_since(now).min(pause));
+            thread::sleep(next.max(Duration::from_millis(1)));
         }
         Ok(())
     }
 
-    /// Whether a check at `now` has its whole window. If more requests come than a check tries, the capture is paused
-    /// first, and the check waits shortly for requests in flight.
-    fn window_is_complete(&mut self, now: Instant) -> Result<bool, LiveError> {
-        if self.pauses.paused_until().is_some() {
-            return Ok(self.capture.is_paused());
+    /// Asks the autopilot what to do, and does it.
+    fn decide(&mut self) -> Result<(), LiveError> {
+        loop {
+            let now = self.capture_clock();
+            if self.standing_by {
+                self.autopilot.distrust(now);
+                return Ok(());
+            }
+            match self.autopilot.tick(now, self.inside, false) {
+                None => return Ok(()),
+                Some(AutopilotOutput::Job(job)) => self.begin_job(job)?,
+                Some(AutopilotOutput::Check(check)) => self.act(check, None)?,
+            }
         }
-        if !self.pauses.pause_until_needed(now, now + self.options.interval) {
-            return Ok(true);
+    }
+
+    /// Pauses the capture if more requests come than the autopilot needs, and resumes it in time.
+    fn pause_or_resume(&mut self, now: Instant) -> Result<(), LiveError> {
+        if self.pauses.resume_due(now) {
+            return self.resume_capture();
         }
-        self.pause_capture(now)?;
-        Ok(false)
+        if self.pauses.paused_until().is_some() || !self.pauses.has_enough() {
+            return Ok(());
+        }
+        let Some(need) = self.autopilot.next_need() else { return Ok(()) };
+        let due = now + Duration::from_nanos(need.since(self.capture_clock().min(need)).0);
+        match self.pauses.pause_until_needed(now, due) {
+            true => self.pause_capture(now),
+            false => Ok(()),
+        }
     }
 
     fn pause_capture(&mut self, now: Instant) -> Result<(), LiveError> {
@@ -167,8 +177,8 @@ impl AutopilotLoop<'_> {
         self.capture.pause()
     }
 
-    /// Adds the kernel's counts of the requests that were not captured.
-    fn count_unseen(&mut self) -> Result<(), LiveError> {
+    /// Adds the kernel's counts of the requests that were not captured. Returns how many there were.
+    fn count_unseen(&mut self) -> Result<u64, LiveError> {
         let (since, before) = self.left;
         let (now, after) = (Instant::now(), self.queue.traffic()?);
         let requests = after.requests.saturating_sub(before.requests);
@@ -178,22 +188,22 @@ impl AutopilotLoop<'_> {
             s.bytes += bytes;
             s.counted_only_s += (now - since).as_secs_f64();
         });
-        self.window.leave_out(requests);
         self.second.add_unseen(requests);
         self.interval.add_unseen(requests);
         self.left = (now, after);
-        Ok(())
+        Ok(requests)
     }
 
     fn resume_capture(&mut self) -> Result<(), LiveError> {
-        self.count_unseen()?;
-        // A window must have no gaps.
-        self.window.forget();
-        self.newcomers.resumed(Instant::now());
+        let requests = self.count_unseen()?;
         if let Some(learned) = &mut self.learned {
             learned.captures_missed();
         }
-        self.capture.resume()
+        self.capture.resume()?;
+        // A window must have no gaps.
+        let now = self.capture_clock();
+        self.autopilot.missed(requests, now);
+        Ok(())
     }
 
     /// Takes in the captured requests. Returns whether more are expected soon.
@@ -206,7 +216,6 @@ impl AutopilotLoop<'_> {
             self.inside = self.capture.pending();
         }
         let (count, pending, lost) = (self.fresh.len(), self.inside, self.capture.lost_events());
-        self.newcomers.look(&self.fresh, Instant::now());
         self.second.add(&self.fresh);
         self.interval.add(&self.fresh);
         let now = Instant::now();
@@ -228,7 +237,7 @@ impl AutopilotLoop<'_> {
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
         let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
-        self.window.add(fitting);
+        self.autopilot.observe(fitting);
         self.pauses.count(count as u64);
         Ok(if captures { count > 0 || pending > 0 } else { !self.capture.is_paused() })
     }
@@ -238,11 +247,6 @@ impl AutopilotLoop<'_> {
         let t = clock_gettime(ClockId::Monotonic);
         let now = Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64);
         self.capture.origin().map_or(Nanos::ZERO, |origin| now.since(origin))
-    }
-
-    /// Sends a command to the pilot. If its thread has ended, [`Self::run`] notices when it polls for results.
-    fn send(&self, command: PilotCommand) {
-        let _ = self.commands.send(command);
     }
 }
 

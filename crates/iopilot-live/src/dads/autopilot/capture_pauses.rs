@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 /// How many times as many requests are captured as a check tries, since requests come in bursts.
 const SPARE: f64 = 1.25;
-/// The shortest time of capturing before a check.
-const SHORTEST_CAPTURE: Duration = Duration::from_millis(250);
 /// The shortest pause that is worth it.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 
@@ -16,6 +14,8 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 pub(super) struct CapturePauses {
     /// How many requests a check needs, with the spare ones.
     enough: f64,
+    /// The shortest time of capturing before a check.
+    shortest: Duration,
     since: Instant,
     /// Requests captured since then.
     seen: u64,
@@ -23,9 +23,9 @@ pub(super) struct CapturePauses {
 }
 
 impl CapturePauses {
-    /// Captures from `now` on, for checks that try `tried` requests.
-    pub(super) fn new(tried: u64, now: Instant) -> Self {
-        Self { enough: SPARE * tried as f64, since: now, seen: 0, paused_until: None }
+    /// Captures from `now` on, for checks that try `tried` requests and need a window of at least `shortest`.
+    pub(super) fn new(tried: u64, shortest: Duration, now: Instant) -> Self {
+        Self { enough: SPARE * tried as f64, shortest, since: now, seen: 0, paused_until: None }
     }
 
     /// Notes that `requests` more requests were captured.
@@ -45,7 +45,7 @@ impl CapturePauses {
         let captured = now.saturating_duration_since(self.since).as_secs_f64();
         // At the rate so far; above 1 where too few requests came.
         let share = captured * self.enough / self.seen.max(1) as f64 / left.as_secs_f64().max(1e-9);
-        let pause = left.saturating_sub(left.mul_f64(share.min(1.0)).max(SHORTEST_CAPTURE));
+        let pause = left.saturating_sub(left.mul_f64(share.min(1.0)).max(self.shortest));
         self.paused_until = (pause >= SHORTEST_PAUSE).then(|| now + pause);
         self.paused_until.is_some()
     }
@@ -76,11 +76,12 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const SHORTEST: Duration = Duration::from_millis(250);
 
     /// A capture of this duration and this many requests, and the time at its end.
     fn captured(time: Duration, seen: u64) -> (CapturePauses, Instant) {
         let began = Instant::now();
-        let mut pauses = CapturePauses::new(20_000, began);
+        let mut pauses = CapturePauses::new(20_000, SHORTEST, began);
         pauses.count(seen);
         (pauses, began + time)
     }
@@ -123,7 +124,7 @@ mod tests {
     fn capturing_has_a_shortest_time() {
         let (mut pauses, now) = captured(5 * SECOND, 50_000_000);
         assert!(pauses.pause_until_needed(now, now + 5 * SECOND));
-        assert_eq!(pauses.paused_until(), Some(now + 5 * SECOND - SHORTEST_CAPTURE));
+        assert_eq!(pauses.paused_until(), Some(now + 5 * SECOND - SHORTEST));
         assert!(!pauses.pause_until_needed(now, now), "no time is no reason to fail");
     }
 }

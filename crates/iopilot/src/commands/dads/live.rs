@@ -1,9 +1,9 @@
 //! `iopilot dads run`: the autopilot on live disks.
 
-use super::settings::{AutopilotSettings, Settings, interval};
+use super::settings::{DiskSettings, Settings, decisions};
 use super::{CommandContext, session, tui};
 use crate::args::{DadsRunArgs, FitArg, MachineArgs};
-use iopilot_dads::{DecisionReason, parse_candidates};
+use iopilot_dads::{AutopilotSettings, DecisionReason, parse_candidates};
 use iopilot_live::dads::{Daemon, DaemonOptions, DiskStatus, FlightOptions, Model, Phase};
 use iopilot_live::{BlockQueue, DiskIdentity};
 use iopilot_sched::{NO_SCHEDULER, SchedulerSpec};
@@ -15,14 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The interval where none is given, in seconds (GF 4.4.1).
-const INTERVAL: f64 = 5.0;
-
 /// The polling period of the status. It is long, so that an idle daemon costs nothing.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// The least number of requests in a trial: a live disk's windows are short.
-const TRIAL_REQUESTS: u64 = 8000;
 
 /// Runs the autopilot until a signal arrives. Prints events on standard error.
 pub(super) fn run(args: &DadsRunArgs, context: &CommandContext) -> anyhow::Result<String> {
@@ -56,17 +50,18 @@ pub(super) fn run(args: &DadsRunArgs, context: &CommandContext) -> anyhow::Resul
 
 fn flight(
     device: &Path,
-    flown: &AutopilotSettings,
+    flown: &DiskSettings,
     runtime: &Path,
     context: &CommandContext,
 ) -> anyhow::Result<FlightOptions> {
     let queue = BlockQueue::open(device)?;
-    let seconds = interval("interval", flown.interval.unwrap_or(INTERVAL))?;
     let default = flown.default.as_deref().map(SchedulerSpec::parse).transpose()?;
     let candidates = match &flown.candidates {
         Some(lists) => parse_candidates(lists)?,
         None => Vec::new(),
     };
+    // The candidates are those of the disk.
+    let settings = decisions(Vec::new(), &flown.decisions())?;
     let (model, run) = model(&queue, flown, context)?;
     Ok(FlightOptions {
         device: device.to_owned(),
@@ -75,12 +70,11 @@ fn flight(
         wrap: flown.fit == Some(FitArg::Wrap),
         candidates,
         default,
-        interval: Duration::from_nanos(seconds.0),
-        objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
-        rule: flown.rule(),
-        revert: flown.revert.unwrap_or(true),
-        renew: flown.renew.unwrap_or(true),
-        trial_requests: flown.trial_requests.unwrap_or(TRIAL_REQUESTS),
+        decisions: AutopilotSettings {
+            objective: flown.objective.as_deref().unwrap_or("service-time").parse()?,
+            policy: flown.limited(settings.policy),
+            ..settings
+        },
         dry_run: flown.dry_run.unwrap_or(false),
         backend: flown.backend.as_deref().unwrap_or("auto").parse()?,
         runtime: runtime.to_owned(),
@@ -88,11 +82,7 @@ fn flight(
 }
 
 /// The model of the disk behind `queue`, and the kernel's settings of its block layer.
-fn model(
-    queue: &BlockQueue,
-    flown: &AutopilotSettings,
-    context: &CommandContext,
-) -> anyhow::Result<(Model, RunConfig)> {
+fn model(queue: &BlockQueue, flown: &DiskSettings, context: &CommandContext) -> anyhow::Result<(Model, RunConfig)> {
     let (model, mut run) = match (&flown.model, &flown.machine) {
         (None, None) => {
             let own = || DiskIdentity::of(queue).map(|identity| identity.state_file());
@@ -164,9 +154,12 @@ impl FlightLog {
         let name = &disk.device;
         let known = self.disks.entry(name.clone()).or_insert_with(|| {
             let mode = if disk.dry_run { "dry run: nothing will be changed" } else { "flying" };
-            let seconds = disk.interval_s;
+            let checks = match disk.interval_s {
+                seconds if seconds > 0.0 => format!(", a check every {seconds} s"),
+                _ => String::new(),
+            };
             context.note(format_args!(
-                "{name}: {mode}; {} in use, {} candidates, a check every {seconds} s, capture by {}",
+                "{name}: {mode}; {} in use, {} candidates{checks}, capture by {}",
                 disk.scheduler,
                 disk.candidates.len(),
                 disk.capture

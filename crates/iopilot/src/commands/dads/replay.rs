@@ -1,6 +1,6 @@
 //! `iopilot dads replay`: the autopilot on a simulated disk.
 
-use super::settings::interval;
+use super::settings::decisions;
 use super::{CommandContext, session};
 use crate::args::DadsReplayArgs;
 use crate::progress::with_progress_bar;
@@ -8,7 +8,9 @@ use crate::render::{self, Alignment, Table, wrap};
 use crate::report;
 use iopilot_block::InputError;
 use iopilot_compare::{Comparison, compare, comparison};
-use iopilot_dads::{FlightPlan, FlightResult, Objective, PilotConfig, SchedulerCheck, fly, oracle, parse_candidates};
+use iopilot_dads::{
+    AutopilotSettings, FlightPlan, FlightResult, Objective, SchedulerCheck, fly, oracle, parse_candidates,
+};
 use iopilot_render::Terminal;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunOptions, RunReport, SimError};
@@ -43,7 +45,7 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
     session::take_redcap(&mut machine, args.redcap.as_deref())?;
     let plan = plan(args, &machine.host)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
-    let candidates = &plan.pilot.candidates;
+    let candidates = &plan.settings.candidates;
     let total = workload.requests().map(|n| n * candidates.len() as u64);
     let options = RunOptions { seed: plan.seed, log: false, ..RunOptions::default() };
     let (flight, alone, oracle) = with_progress_bar(context.quiet, total, |progress| -> anyhow::Result<_> {
@@ -51,7 +53,7 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
         let alone = compare(&machine, &workload, candidates, &options, progress)?;
         let oracle = match args.no_oracle {
             true => None,
-            false => Some(oracle(&machine, &workload, candidates, plan.interval, plan.seed)?),
+            false => Some(oracle(&machine, &workload, candidates, plan.settings.interval, plan.seed)?),
         };
         Ok((flight, alone, oracle))
     })?;
@@ -69,8 +71,8 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
     }
     if args.output.json {
         return render::json(&Report {
-            interval_s: plan.interval.as_secs_f64(),
-            objective: plan.pilot.objective,
+            interval_s: plan.settings.interval.as_secs_f64(),
+            objective: plan.settings.objective,
             changes: flight.checks.iter().filter(|c| c.changes()).count(),
             renewals: flight.checks.iter().filter(|c| c.renews()).count(),
             changing_s: flight.changing.as_secs_f64(),
@@ -93,22 +95,16 @@ fn plan(args: &DadsReplayArgs, host: &iopilot_sim::CpuOverheads) -> Result<Fligh
     };
     let initial = place("--initial", &args.initial)?.unwrap_or(0);
     let default = place("--default", &args.default)?.unwrap_or(initial);
-    let interval = interval("--interval", args.interval)?;
-    let rule = args.policy.rule();
-    let objective = args.objective.parse()?;
-    let pilot = PilotConfig {
-        candidates,
+    let settings = AutopilotSettings {
         initial,
         default,
-        objective,
-        rule,
+        objective: args.objective.parse()?,
         change_fixed: host.switch(),
-        revert: args.revert,
-        renew: args.renew,
-        budget: None,
-        trial_requests: args.trial_requests,
+        // The model is the disk itself.
+        prediction_error: AutopilotSettings::ERROR_OF_THE_DISK_ITSELF,
+        ..decisions(candidates, &args.decisions)?
     };
-    Ok(FlightPlan { pilot, interval, seed: args.replay.seed })
+    Ok(FlightPlan { settings, seed: args.replay.seed })
 }
 
 fn write_audit(path: &Path, checks: &[SchedulerCheck]) -> Result<(), TraceError> {

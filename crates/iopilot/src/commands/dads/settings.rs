@@ -1,16 +1,14 @@
 //! The settings of `iopilot dads run`, from its file and its options.
 
-use crate::args::{DadsRunArgs, FitArg, PolicyArg};
+use crate::args::{DadsRunArgs, DecisionArgs, FitArg, PolicyArg};
 use iopilot_block::{InputError, Nanos, parse_toml};
-use iopilot_dads::Rule;
+use iopilot_dads::{Policy, Rule};
+use iopilot_sched::SchedulerSpec;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The longest interval, in seconds: a day.
 const LONGEST: f64 = 86_400.0;
-
-/// The largest model error, as a share, at which the autopilot may change a live disk's scheduler.
-const LIVE_MAX_ERROR: f64 = 0.5;
 
 /// The interval of `seconds` that `field` sets.
 pub(super) fn interval(field: &str, seconds: f64) -> Result<Nanos, InputError> {
@@ -20,6 +18,32 @@ pub(super) fn interval(field: &str, seconds: f64) -> Result<Nanos, InputError> {
     }
 }
 
+/// The autopilot's settings, where it chooses from `candidates`. An interval that is out of range is an error in
+/// `--interval`.
+pub(super) fn decisions(
+    candidates: Vec<SchedulerSpec>,
+    args: &DecisionArgs,
+) -> Result<iopilot_dads::AutopilotSettings, InputError> {
+    let policy = args.policy.unwrap_or_default().policy(!args.no_disk_trials);
+    let of_a_rule = [("--revert", args.revert), ("--renew", args.renew)];
+    if let (Policy::Confirmed { .. }, Some((option, _))) = (policy, of_a_rule.iter().find(|(_, given)| *given)) {
+        let expected = "--policy thesis or guarded beside it: confirmed decisions do so by themselves";
+        return Err(InputError::new(*option, "", expected));
+    }
+    let mut settings = match policy {
+        Policy::Interval(rule) => iopilot_dads::AutopilotSettings::thesis(candidates, rule),
+        policy @ Policy::Confirmed { .. } => {
+            iopilot_dads::AutopilotSettings { policy, ..iopilot_dads::AutopilotSettings::new(candidates) }
+        }
+    };
+    if let Some(seconds) = args.interval {
+        settings.interval = interval("--interval", seconds)?;
+    }
+    settings.trial_requests = args.trial_requests.unwrap_or(settings.trial_requests);
+    (settings.revert, settings.renew) = (args.revert, args.renew);
+    Ok(settings)
+}
+
 /// A settings file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -27,7 +51,7 @@ struct File {
     audit: Option<PathBuf>,
     metrics: Option<String>,
     #[serde(rename = "default-settings")]
-    general: AutopilotSettings,
+    general: DiskSettings,
     disk: Vec<OneDisk>,
 }
 
@@ -37,13 +61,13 @@ struct File {
 struct OneDisk {
     device: PathBuf,
     #[serde(default)]
-    settings: AutopilotSettings,
+    settings: DiskSettings,
 }
 
 /// The autopilot's settings for a disk. A setting that is missing here comes from the next level.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct AutopilotSettings {
+pub(super) struct DiskSettings {
     #[serde(alias = "disk")]
     pub(super) model: Option<String>,
     pub(super) machine: Option<PathBuf>,
@@ -55,6 +79,7 @@ pub(super) struct AutopilotSettings {
     pub(super) interval: Option<f64>,
     pub(super) objective: Option<String>,
     pub(super) policy: Option<PolicyArg>,
+    pub(super) disk_trials: Option<bool>,
     pub(super) max_error: Option<u32>,
     pub(super) revert: Option<bool>,
     pub(super) renew: Option<bool>,
@@ -63,7 +88,7 @@ pub(super) struct AutopilotSettings {
     pub(super) backend: Option<String>,
 }
 
-impl AutopilotSettings {
+impl DiskSettings {
     /// These settings, completed with those of `other`.
     fn or(self, other: &Self) -> Self {
         // Each of the three selects the model, so they are taken together.
@@ -82,6 +107,7 @@ impl AutopilotSettings {
             interval: self.interval.or(other.interval),
             objective: self.objective.or_else(|| other.objective.clone()),
             policy: self.policy.or(other.policy),
+            disk_trials: self.disk_trials.or(other.disk_trials),
             max_error: self.max_error.or(other.max_error),
             revert: self.revert.or(other.revert),
             renew: self.renew.or(other.renew),
@@ -92,24 +118,35 @@ impl AutopilotSettings {
     }
 }
 
-impl AutopilotSettings {
-    /// The rule for changing schedulers. By default, a change is made only while the model's error is within
-    /// [`LIVE_MAX_ERROR`].
-    pub(super) fn rule(&self) -> Rule {
-        let rule = self.policy.unwrap_or(PolicyArg::Thesis).rule();
-        let max_error = match self.max_error {
-            Some(0) => None,
-            Some(percent) => Some(f64::from(percent) / 100.0),
-            None => rule.max_error.or(Some(LIVE_MAX_ERROR)),
-        };
-        Rule { max_error, ..rule }
+impl DiskSettings {
+    /// How the autopilot decides.
+    pub(super) fn decisions(&self) -> DecisionArgs {
+        DecisionArgs {
+            policy: self.policy,
+            no_disk_trials: self.disk_trials == Some(false),
+            interval: self.interval,
+            revert: self.revert.unwrap_or(false),
+            renew: self.renew.unwrap_or(false),
+            trial_requests: self.trial_requests,
+        }
+    }
+
+    /// The policy, with the model error that the user allows.
+    pub(super) fn limited(&self, policy: Policy) -> Policy {
+        match (policy, self.max_error) {
+            (Policy::Interval(rule), Some(percent)) => {
+                let max_error = (percent > 0).then(|| f64::from(percent) / 100.0);
+                Policy::Interval(Rule { max_error, ..rule })
+            }
+            (policy, _) => policy,
+        }
     }
 }
 
 /// The settings of a daemon.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) disks: Vec<(PathBuf, AutopilotSettings)>,
+    pub(super) disks: Vec<(PathBuf, DiskSettings)>,
     pub(super) audit: Option<PathBuf>,
     pub(super) metrics: Option<String>,
 }
@@ -119,7 +156,7 @@ impl Settings {
     pub(super) fn of(args: &DadsRunArgs) -> anyhow::Result<Self> {
         let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
         let given = |flag: bool| flag.then_some(true);
-        let options = AutopilotSettings {
+        let options = DiskSettings {
             model: args.model.clone(),
             machine: args.machine.clone(),
             learned: args.learned.clone(),
@@ -127,13 +164,14 @@ impl Settings {
             fit: args.fit,
             candidates: (!args.candidates.is_empty()).then(|| args.candidates.clone()),
             default: args.default.clone(),
-            interval: args.interval,
+            interval: args.decisions.interval,
             objective: args.objective.clone(),
-            policy: args.policy,
+            policy: args.decisions.policy,
+            disk_trials: args.decisions.no_disk_trials.then_some(false),
             max_error: args.max_error,
-            revert: args.no_revert.then_some(false),
-            renew: args.no_renew.then_some(false),
-            trial_requests: args.trial_requests,
+            revert: if args.no_revert { Some(false) } else { given(args.decisions.revert) },
+            renew: if args.no_renew { Some(false) } else { given(args.decisions.renew) },
+            trial_requests: args.decisions.trial_requests,
             dry_run: given(args.dry_run),
             backend: args.backend.clone(),
         };

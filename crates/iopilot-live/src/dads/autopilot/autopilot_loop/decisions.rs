@@ -1,13 +1,14 @@
-//! The checks of [`AutopilotLoop`]: passes windows to the pilot, and carries out its decisions.
+//! Jobs and decisions of the autopilot: passes jobs to the threads that simulate, and carries out decisions.
 
 use super::AutopilotLoop;
 use crate::dads::audit::AuditEvent;
-use crate::dads::pilot_thread::{CheckResult, PilotCommand};
+use crate::dads::pilot_thread::JobDone;
 use crate::dads::status::Phase;
 use crate::learned::most_at_disk;
 use crate::{LearnedDisk, LiveError, QueueState};
 use iopilot_block::Nanos;
-use iopilot_dads::{DecisionReason, SchedulerCheck};
+use iopilot_catalogue::AnyDevice;
+use iopilot_dads::{AutopilotJob, DecisionReason, SchedulerCheck};
 use std::time::{Duration, Instant};
 
 /// How often the learned model is saved.
@@ -37,23 +38,14 @@ impl AutopilotLoop<'_> {
         let scheduler = state.scheduler.clone();
         self.log.tell(&AuditEvent::ChangedByOthers { scheduler, candidate: candidate.is_some() });
         self.standing_by = candidate.is_none();
-        self.window.clear();
-        if let Some(which) = candidate {
-            self.send(PilotCommand::Adopt(which));
+        let now = self.capture_clock();
+        self.not_before = now;
+        match candidate {
+            Some(which) => self.autopilot.adopt(which, now),
+            None => self.autopilot.distrust(now),
         }
         self.expect(state, if candidate.is_some() { Phase::Collecting } else { Phase::StandingBy });
         Ok(())
-    }
-
-    /// Passes the model as learned so far to the pilot, and saves it from time to time.
-    fn learn(&mut self) {
-        let Some(learned) = &mut self.learned else { return };
-        learned.observe_depth(self.window.records());
-        let Some(device) = learned.device() else { return };
-        self.send(PilotCommand::Model(Box::new(device)));
-        if self.saved.elapsed() >= SAVED_EVERY {
-            self.save();
-        }
     }
 
     /// Saves the learned model.
@@ -64,59 +56,73 @@ impl AutopilotLoop<'_> {
         }
     }
 
-    /// Passes the window to the pilot, unless there is a reason to skip the check. Returns whether the check was
-    /// skipped while the model still learns.
-    pub(super) fn check(&mut self, at: Nanos) -> bool {
-        self.learn();
+    /// Passes a job to the threads that simulate, unless there is a reason to skip it.
+    pub(super) fn begin_job(&mut self, mut job: AutopilotJob<AnyDevice>) -> Result<(), LiveError> {
         let all_lost = self.capture.lost_events();
-        let lost = all_lost - self.lost;
-        let trusted = is_trusted(lost, self.window.records().len());
-        let skip = match trusted {
-            _ if self.standing_by => Some("the scheduler in use is no candidate".to_owned()),
-            true => self.learned.as_ref().and_then(LearnedDisk::why_incomplete),
-            false => Some(format!("{lost} events were lost: what was captured is not to be trusted")),
-        };
-        let learning = !self.standing_by && trusted && !self.window.is_empty();
-        self.lost = all_lost;
-        if let Some(why) = skip {
-            self.window.clear();
-            self.log.shared.with(|s| s.skipped(&why));
-            self.log.tell(&AuditEvent::Skipped { why });
-            return learning;
+        let lost = all_lost - self.checked_lost;
+        self.checked_lost = all_lost;
+        if !is_trusted(lost, job.records().len()) {
+            self.skipped(format!("{lost} events were lost: what was captured is not to be trusted"));
+            self.autopilot.skip(job, false);
+            return Ok(());
         }
-        let pending = self.inside;
+        if let Some(learned) = &mut self.learned {
+            learned.observe_depth(job.records());
+            if let Some(device) = learned.device() {
+                job.replace_model(device);
+            }
+            if self.saved.elapsed() >= SAVED_EVERY {
+                self.save();
+            }
+        }
+        if let Some(why) = self.learned.as_ref().and_then(LearnedDisk::why_incomplete) {
+            self.skipped(why);
+            let check = self.autopilot.skip(job, true);
+            return check.map_or(Ok(()), |check| self.act(check, None));
+        }
+        let in_flight = self.queues.take(most_at_disk(job.records()));
+        job.tell_in_flight(in_flight);
         self.thinking = Some(Instant::now());
         self.log.shared.with(|s| s.phase = Phase::Simulating);
-        let in_flight = self.queues.take(most_at_disk(self.window.records()));
-        let window = self.window.take();
-        self.send(PilotCommand::Check { window, pending, in_flight, at });
-        false
+        self.pauses.restart(Instant::now());
+        // If the thread has ended, `run` notices when it polls for results.
+        let _ = self.jobs.send(job);
+        Ok(())
     }
 
-    /// Carries out a decision.
-    pub(super) fn act(&mut self, result: CheckResult) -> Result<(), LiveError> {
+    pub(super) fn skipped(&self, why: String) {
+        self.log.shared.with(|s| s.skipped(&why));
+        self.log.tell(&AuditEvent::Skipped { why });
+    }
+
+    /// Takes in the result of a job.
+    pub(super) fn finished(&mut self, done: JobDone) -> Result<(), LiveError> {
         self.thinking = None;
         self.simulators.help(Duration::ZERO);
-        if self.window.is_empty() {
-            self.window = result.window;
-        }
-        let took = result.took.as_secs_f64();
+        let took = done.took.as_secs_f64();
         self.log.shared.with(|s| {
             s.simulating_s += took;
             s.phase = Phase::Collecting;
         });
-        let check = match result.check {
-            Ok(check) => check,
+        match self.autopilot.finished(done.result) {
+            Ok(Some(check)) => self.act(check, Some(took)),
+            Ok(None) => Ok(()),
             Err(e) => {
                 self.log.tell(&AuditEvent::Failed { why: format!("a check: {e}") });
-                return Ok(());
+                Ok(())
             }
-        };
+        }
+    }
+
+    /// Carries out a decision. It is based on simulations that took `simulated_in_s` seconds.
+    pub(super) fn act(&mut self, mut check: SchedulerCheck, simulated_in_s: Option<f64>) -> Result<(), LiveError> {
+        // From the start of the flight, rather than from the first request.
+        check.at_s += (self.began.elapsed().as_secs_f64() - self.capture_clock().as_secs_f64()).max(0.0);
         let load = self.interval.read(Instant::now());
         self.log.shared.with(|s| s.checked(&check, load));
         let change_s = match check.acts() {
             true if self.options.dry_run => {
-                self.send(PilotCommand::Declined);
+                self.autopilot.refused(self.capture_clock());
                 None
             }
             true => self.change(&check)?,
@@ -127,7 +133,7 @@ impl AutopilotLoop<'_> {
             self.log.tell(&AuditEvent::Check {
                 carried_out: change_s.is_some(),
                 check,
-                simulated_in_s: took,
+                simulated_in_s: simulated_in_s.unwrap_or(0.0),
                 change_s,
             });
         }
@@ -137,11 +143,14 @@ impl AutopilotLoop<'_> {
     /// Changes or reinstalls the scheduler. Returns how many seconds that took; `None` if the kernel refused.
     fn change(&mut self, check: &SchedulerCheck) -> Result<Option<f64>, LiveError> {
         let to = self.candidate_set.candidates.iter().position(|c| c.to_string() == check.decision);
-        let Some(to) = to else { return Ok(None) };
+        let Some(to) = to else {
+            self.autopilot.refused(self.capture_clock());
+            return Ok(None);
+        };
         // A change that somebody else made during the trials takes precedence.
         let state = self.queue.state()?;
         if state.scheduler != self.expected.scheduler || state.tunables != self.expected.tunables {
-            self.send(PilotCommand::Declined);
+            self.autopilot.refused(self.capture_clock());
             self.check_for_others()?;
             return Ok(None);
         }
@@ -160,24 +169,22 @@ impl AutopilotLoop<'_> {
             Err(e) => {
                 self.log.tell(&AuditEvent::Failed { why: format!("changing to {}: {e}", check.decision) });
                 self.queue.restore(&self.expected)?;
-                self.send(PilotCommand::Declined);
+                self.autopilot.refused(self.capture_clock());
                 if !renews {
-                    self.send(PilotCommand::Exclude(to));
+                    self.autopilot.exclude(to);
                 }
                 self.log.shared.with(|s| s.phase = Phase::Collecting);
                 return Ok(None);
             }
-        }
-        if !renews {
-            self.send(PilotCommand::Changed { pending, took: Nanos(took.as_nanos() as u64) });
         }
         // Requests in flight during the change say nothing about either scheduler.
         self.collect()?;
         if self.pauses.paused_until().is_some() {
             self.count_unseen()?;
         }
-        self.not_before = self.capture_clock();
-        self.window.clear();
+        let now = self.capture_clock();
+        self.not_before = now;
+        self.autopilot.installed(pending, Nanos(took.as_nanos() as u64), now);
         let state = self.queue.state()?;
         self.expect(state, Phase::Collecting);
         self.log.shared.with(|s| {
@@ -187,10 +194,11 @@ impl AutopilotLoop<'_> {
                 return;
             }
             s.changes += 1;
-            s.taken_back += u64::from(matches!(check.reason, DecisionReason::Undelivered { .. }));
+            let is_back = matches!(check.reason, DecisionReason::Undelivered { .. } | DecisionReason::Aborted { .. });
+            s.taken_back += u64::from(is_back);
             // The check holds the outcome of the change before; that of this one is not known yet.
             let promised = match check.reason {
-                DecisionReason::Better { gain } => Some(100.0 * gain),
+                DecisionReason::Better { gain } | DecisionReason::Trial { gain, .. } => Some(100.0 * gain),
                 _ => None,
             };
             let change =

@@ -5,8 +5,8 @@ use iopilot_trace::TraceRecord;
 
 /// The latest requests that completed since the last check, and how many completed in all. A check tries candidates on
 /// the latest only, so older ones are dropped.
-#[derive(Debug)]
-pub(super) struct RequestWindow {
+#[derive(Clone, Debug)]
+pub(crate) struct RequestWindow {
     records: Vec<TraceRecord>,
     /// How many are kept at least; up to twice as many are.
     kept: usize,
@@ -15,11 +15,11 @@ pub(super) struct RequestWindow {
 
 impl RequestWindow {
     /// Keeps the latest `kept`, at least one.
-    pub(super) fn new(kept: usize) -> Self {
+    pub(crate) fn new(kept: usize) -> Self {
         Self { records: Vec::new(), kept: kept.max(1), left_out: 0 }
     }
 
-    pub(super) fn add(&mut self, records: impl Iterator<Item = TraceRecord>) {
+    pub(crate) fn add(&mut self, records: impl Iterator<Item = TraceRecord>) {
         for record in records {
             if self.records.len() == 2 * self.kept {
                 self.records.drain(..self.kept);
@@ -30,51 +30,51 @@ impl RequestWindow {
     }
 
     /// The kept requests, in order of arrival.
-    pub(super) fn records(&mut self) -> &[TraceRecord] {
+    pub(crate) fn records(&mut self) -> &[TraceRecord] {
         self.records.sort_by_key(|record| record.arrival);
         &self.records
     }
 
     /// How many are not kept.
-    pub(super) fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> u64 {
         self.left_out
     }
 
     /// Drops the kept requests, but still counts them.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.left_out += self.records.len() as u64;
         self.records.clear();
     }
 
     /// Drops the requests that arrived before `time`, but still counts them.
-    pub(super) fn forget_before(&mut self, time: Nanos) {
+    pub(crate) fn forget_before(&mut self, time: Nanos) {
         let kept = self.records.len();
         self.records.retain(|record| record.arrival >= time);
         self.left_out += (kept - self.records.len()) as u64;
     }
 
     /// Counts `count` requests that were not captured.
-    pub(super) fn leave_out(&mut self, count: u64) {
+    pub(crate) fn leave_out(&mut self, count: u64) {
         self.left_out += count;
     }
 
     /// How many completed.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.left_out + self.records.len() as u64
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
     /// Empties it; its memory is kept.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.records.clear();
         self.left_out = 0;
     }
 
     /// Takes the whole window, and leaves an empty one.
-    pub(super) fn take(&mut self) -> Self {
+    pub(crate) fn take(&mut self) -> Self {
         let kept = self.kept;
         std::mem::replace(self, Self::new(kept))
     }
