@@ -97,6 +97,12 @@ pub trait Source {
         false
     }
 
+    /// Whether its tasks do direct I/O, so that the pages of a buffer are pinned before the request reaches the block
+    /// layer. The times of a trace are those of the block layer, and a host counts its own costs.
+    fn pins_buffers(&self) -> bool {
+        false
+    }
+
     /// Whether there will be a [`Source::host_report`].
     fn has_host(&self) -> bool {
         false
@@ -175,6 +181,10 @@ impl<S: Source> Source for &mut S {
 
     fn waiting(&self) -> Option<Vec<(ProcessId, Nanos)>> {
         (**self).waiting()
+    }
+
+    fn pins_buffers(&self) -> bool {
+        (**self).pins_buffers()
     }
 
     fn has_host(&self) -> bool {

@@ -186,4 +186,8 @@ impl<S: Source> Source for Observed<S> {
     fn thinks_from_block_layer(&self) -> bool {
         self.source.thinks_from_block_layer()
     }
+
+    fn pins_buffers(&self) -> bool {
+        self.source.pins_buffers()
+    }
 }

@@ -65,6 +65,10 @@ impl<S: Source> Source for Bounded<S> {
     fn thinks_from_block_layer(&self) -> bool {
         self.source.thinks_from_block_layer()
     }
+
+    fn pins_buffers(&self) -> bool {
+        self.source.pins_buffers()
+    }
 }
 
 /// A disk without an arm: quick to make.

@@ -1,10 +1,13 @@
 //! [`CpuTiming`]: the delays that the CPUs add to a request.
 
 use crate::cpu_overheads::{CpuCosts, CpuOverheads};
-use iopilot_block::{Nanos, ProcessId};
+use iopilot_block::{Nanos, ProcessId, Sectors};
 use iopilot_workload::SourceHandle;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+
+/// A page of memory, in sectors.
+const PAGE_SECTORS: u32 = 8;
 
 /// Why the hardware queue is run (`blk_mq_run_hw_queue`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,13 @@ pub trait CpuTiming {
     /// The time from the completion of the request `handle` until its task's next instruction. Not called if a source's think
     /// times count from the block layer's completion.
     fn resume(&mut self, handle: SourceHandle, process: ProcessId, now: Nanos) -> Nanos;
+
+    /// The time in which a task pins the pages of a buffer of `sectors`, before its request reaches the block layer. Asked
+    /// only for a source that [pins buffers](iopilot_workload::Source::pins_buffers). The default is no time.
+    fn pin(&mut self, sectors: Sectors) -> Nanos {
+        let _ = sectors;
+        Nanos::ZERO
+    }
 
     /// The time from the freeing of a tag until the task that is woken for it looks for one.
     fn wake(&mut self, process: ProcessId, now: Nanos) -> Nanos;
@@ -136,6 +146,13 @@ impl CpuTiming for FixedCosts {
         self.costs.resume
     }
 
+    #[inline]
+    fn pin(&mut self, sectors: Sectors) -> Nanos {
+        // The first page is part of the time from a completion to the next request.
+        let others = u64::from(sectors.0.saturating_sub(PAGE_SECTORS));
+        Nanos(others * self.costs.pin_kib.0 / 2)
+    }
+
     fn wake(&mut self, _: ProcessId, _: Nanos) -> Nanos {
         self.costs.wake
     }
@@ -167,6 +184,13 @@ mod tests {
         cpus.completed(1, us(11));
         assert_eq!(cpus.issue(1, sent, us(12)), us(6), "until 13 it sends, until 15 it completes");
         assert_eq!(cpus.issue(0, sent, us(100)), us(3));
+    }
+
+    #[test]
+    fn a_task_pins_256_pages_for_a_mebibyte_and_the_first_is_free() {
+        let mut cpus = FixedCosts::new(&CpuOverheads { pin_us_per_kib: Some(0.05), ..CpuOverheads::default() }, 1, 1);
+        let kib = |kib: u32| Sectors(2 * kib);
+        assert_eq!([1, 4, 8, 1024].map(|n| cpus.pin(kib(n)).0), [0, 0, 200, 51_000]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! request is issued, the next one is dispatched, and only then the completing task's own next request arrives.
 
 mod cache;
+mod pinning;
 mod warming;
 
 use crate::block_config::ResolvedQueue;
@@ -22,7 +23,8 @@ use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_redcap::CopyId;
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
-use iopilot_workload::{Source, SourceHandle, Step};
+use iopilot_workload::{Arrival, Source, SourceHandle, Step};
+use pinning::PinnedBatches;
 
 /// The number of completed requests between two calls of `tick`.
 const TICK: u64 = 4096;
@@ -47,6 +49,8 @@ enum Due {
 enum Delayed {
     /// The task of this completed request continues.
     Resume(SourceHandle),
+    /// This task has pinned the buffers of its batch.
+    Pinned(ProcessId),
     /// The submitter of this request has woken, and looks for a tag.
     Wake(RequestId),
     /// REDCAP has copied blocks to a reader.
@@ -77,6 +81,7 @@ pub(crate) struct SimulationEngine<S, D, C, V> {
     /// Woken sleepers that wait for the CPU.
     losers: Vec<Loser>,
     steps: Vec<Step>,
+    pinning: PinnedBatches,
     completions: Vec<Completion>,
     /// Empty between calls; kept for its memory.
     effects: Vec<BlockEffect>,
@@ -123,6 +128,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
             delays: EventQueue::new(),
             losers: Vec::new(),
             steps: Vec::new(),
+            pinning: PinnedBatches::default(),
             completions: Vec::new(),
             effects: Vec::new(),
             warm_up: None,
@@ -279,6 +285,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
     fn delay_over(&mut self, what: Delayed, number: u64) {
         match what {
             Delayed::Resume(handle) => self.source.completed(handle, self.now),
+            Delayed::Pinned(process) => self.pinned(process),
             Delayed::Wake(id) => self.wake(id),
             Delayed::Copied(copy) => {
                 if let Some(layer) = &mut self.redcap {
@@ -313,6 +320,9 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
     fn advance_source(&mut self) {
         let mut steps = std::mem::take(&mut self.steps);
         self.source.advance(self.now, &mut steps);
+        if self.source.pins_buffers() {
+            self.pin(&mut steps);
+        }
         let mut batch: Option<(ProcessId, SourceHandle)> = None;
         for step in &steps {
             let next = match step {
@@ -324,13 +334,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
             }
             batch = next;
             match step {
-                Step::Request(arrival) => match &mut self.redcap {
-                    None => self.block.submit(arrival, self.now),
-                    Some(layer) => {
-                        layer.submit(arrival, self.now);
-                        self.carry_out();
-                    }
-                },
+                Step::Request(arrival) => self.submit(arrival),
                 Step::Start { process, parent } => {
                     let now = self.now;
                     self.recorder_mut().started(*process, *parent, now);
@@ -359,6 +363,17 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
         }
         steps.clear();
         self.steps = steps;
+    }
+
+    /// A request of the workload reaches the cache, or the block layer.
+    fn submit(&mut self, arrival: &Arrival) {
+        match &mut self.redcap {
+            None => self.block.submit(arrival, self.now),
+            Some(layer) => {
+                layer.submit(arrival, self.now);
+                self.carry_out();
+            }
+        }
     }
 
     /// `process` has submitted its batch, whose last request is `last`. It leaves the CPU to the sleepers that wait for it.

@@ -292,6 +292,13 @@ impl Machine {
         self.pristine.cache_control().flush_drains
     }
 
+    /// The `queue_depth` of its block layer and the smaller one that its device accepts, which is used; `None` if there is no
+    /// such difference.
+    pub fn capped_queue_depth(&self) -> Option<(u32, u32)> {
+        let accepted = self.pristine.queue_depth();
+        self.block.queue_depth.filter(|&asked| asked > accepted).map(|asked| (asked, accepted))
+    }
+
     /// The machine in a few words.
     pub fn summary(&self) -> MachineSummary {
         let depth = self.pristine.queue_depth();
@@ -311,6 +318,17 @@ mod tests {
 
     fn error(text: &str) -> String {
         Machine::from_toml(text, Path::new("m.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_queue_deeper_than_the_disks_is_capped() {
+        let depth = |disk, depth| {
+            let mut machine = Machine::for_disk(disk).unwrap();
+            machine.block.queue_depth = Some(depth);
+            machine.capped_queue_depth()
+        };
+        assert_eq!(depth("wd1200bb", 32), Some((32, 1)));
+        assert_eq!((depth("wd1200bb", 1), depth("hd-500-16", 32)), (None, None));
     }
 
     #[test]

@@ -83,6 +83,10 @@ impl Source for AnySource<'_> {
         each!(self, s => s.waiting())
     }
 
+    fn pins_buffers(&self) -> bool {
+        each!(self, s => s.pins_buffers())
+    }
+
     fn has_host(&self) -> bool {
         each!(self, s => s.has_host())
     }

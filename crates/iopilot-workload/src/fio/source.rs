@@ -200,6 +200,10 @@ impl Source for FioSource {
         self.wake(index, now);
     }
 
+    fn pins_buffers(&self) -> bool {
+        true
+    }
+
     fn blocked(&mut self, process: ProcessId, _now: Nanos) {
         if let Some(index) = self.index(process) {
             self.slots[index].blocked = true;

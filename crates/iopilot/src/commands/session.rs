@@ -18,11 +18,18 @@ use std::path::{Path, PathBuf};
 
 /// The machine that `--disk` or `--machine` names.
 pub(super) fn machine(args: &MachineArgs, context: &CommandContext) -> Result<Machine, SimError> {
-    match (&args.machine, &args.disk) {
+    let machine = match (&args.machine, &args.disk) {
         (Some(path), _) => Machine::load_with(path, |disk| load_disk(disk, context)),
         (None, Some(disk)) => Machine::with_disk(disk, load_disk(disk, context)?),
         (None, None) => unreachable!("the argument parser asks for one of them"),
+    }?;
+    if let Some((asked, accepted)) = machine.capped_queue_depth() {
+        context.note(format_args!(
+            "block.queue_depth: {asked} asked for, {accepted} used, as the disk accepts no more; its own queue_depth is \
+             in the disk's file (`iopilot disk show NAME --toml`)"
+        ));
     }
+    Ok(machine)
 }
 
 /// The disk called `name`: one of the catalogue, a TOML file, or one of DiskSim's files. Warnings about the
