@@ -5,6 +5,7 @@
 //! Everything here is a pure state machine. The caller — [`fly`] in virtual time, a daemon in real time — passes in
 //! records, costs and times, and carries out the decisions.
 
+mod adaptive_cache;
 mod cache_setting;
 mod cache_sizes;
 mod candidate;
@@ -27,7 +28,6 @@ mod patience;
 mod pattern;
 mod pattern_source;
 mod pilot;
-mod redcap_flight;
 mod redcap_pilot;
 mod region_gains;
 mod replay_trial;
@@ -36,6 +36,7 @@ mod tag_waits;
 mod trial;
 mod trial_runner;
 
+pub use adaptive_cache::{AdaptiveCache, is_window_over, simulate, simulate_logged};
 pub use cache_setting::CacheSetting;
 pub use candidates::parse_candidates;
 pub use check::{CandidateCost, SchedulerCheck};
@@ -45,5 +46,4 @@ pub use judge::{DecisionReason, Rule};
 pub use objective::Objective;
 pub use oracle::oracle;
 pub use pilot::{Pilot, PilotConfig};
-pub use redcap_flight::{fly_redcap, is_window_over, simulate};
 pub use redcap_pilot::{RedcapCheck, RedcapPilot};

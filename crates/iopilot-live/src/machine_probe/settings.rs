@@ -2,6 +2,7 @@
 
 use crate::{BlockQueue, LiveError};
 use iopilot_sched::NO_SCHEDULER;
+use iopilot_sim::BlockConfig;
 use std::fs;
 use std::path::Path;
 
@@ -69,6 +70,21 @@ impl QueueSettings {
     /// The tags that a request takes when it is submitted, over all hardware queues.
     pub(crate) fn tags(&self) -> u32 {
         self.nr_requests.saturating_mul(self.nr_hw_queues)
+    }
+
+    /// The limits of the queue, for a simulation of it.
+    pub(crate) fn limits(&self) -> BlockConfig {
+        let own_tags = self.scheduler == NO_SCHEDULER;
+        BlockConfig {
+            nr_requests: Some(self.nr_requests).filter(|_| !own_tags),
+            host_tags: if own_tags { Some(self.nr_requests) } else { self.host_tags },
+            queue_depth: Some(self.depth),
+            max_sectors_kb: self.max_sectors_kb,
+            nomerges: self.nomerges.map_or(0, |nomerges| nomerges.min(2) as u8),
+            nr_hw_queues: u16::try_from(self.nr_hw_queues).ok(),
+            wbt_lat_usec: self.wbt_lat_usec,
+            ..BlockConfig::default()
+        }
     }
 }
 
