@@ -44,7 +44,7 @@ fn run(load: &Workload, redcap: &str) -> RunReport {
 fn a_small_load_does_not_pay_for_a_decision() {
     let machine = Machine::for_disk("hp-c2247").unwrap();
     let scheduler = SchedulerSpec::parse("clook").unwrap();
-    let cached = machine.clone().with_redcap(Some(RedcapSpec::parse("64x128k").unwrap()));
+    let cached = machine.with_redcap(Some(RedcapSpec::parse("64x128k").unwrap()));
     for scale in ["0.05", "0.2"] {
         let text = format!("copytree:scale={scale}");
         let load = Workload::load(Path::new(&text), &WorkloadOptions::default(), machine.capacity()).unwrap();
@@ -98,7 +98,7 @@ fn above_a_shallow_queue_it_reads_segments_in_one_request() {
     let load = workload("shallow", STRIDED, &machine);
     let scheduler = SchedulerSpec::parse("none").unwrap();
     let run = |redcap: Option<&str>| {
-        let machine = machine.clone().with_redcap(redcap.map(|text| RedcapSpec::parse(text).unwrap()));
+        let machine = machine.with_redcap(redcap.map(|text| RedcapSpec::parse(text).unwrap()));
         simulate(&machine, &load, &scheduler, &RunOptions::default(), &Progress::default()).unwrap()
     };
     let [off, split, free] = [None, Some("64x128k,miss=split"), Some("64x128k")].map(run);

@@ -229,7 +229,8 @@ impl Source for Ahead {
     }
 
     fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
-        while let Some((_, number)) = self.0.pop_if(|(at, _)| *at <= now) {
+        while self.0.last().is_some_and(|(at, _)| *at <= now) {
+            let (_, number) = self.0.pop().unwrap();
             out.push(number.map_or(Step::Waits(SourceHandle(10)), |number| {
                 Step::Request(Arrival {
                     handle: SourceHandle(number),
