@@ -2,7 +2,7 @@
 
 use crate::disk_regions::DiskRegions;
 use iopilot_redcap::{CacheGeometry, Miss};
-use iopilot_sim::CacheUse;
+use iopilot_sim::RedcapUse;
 
 /// How a REDCAP cache is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct CacheSetting {
 
 impl CacheSetting {
     /// The setting as a body carries it out.
-    pub fn to_use(&self) -> CacheUse {
-        CacheUse { active: self.active, geometry: self.geometry, miss: self.miss, off: self.regions.off() }
+    pub fn to_use(&self) -> RedcapUse {
+        RedcapUse { active: self.active, geometry: self.geometry, miss: self.miss, off: self.regions.off() }
     }
 }

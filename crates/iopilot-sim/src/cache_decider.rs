@@ -45,12 +45,12 @@ pub struct CacheDecision {
     /// What the report says of it.
     pub check: CheckReport,
     /// How the cache is used from now on; `None` if nothing changes.
-    pub change: Option<CacheUse>,
+    pub change: Option<RedcapUse>,
 }
 
 /// How a cache is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheUse {
+pub struct RedcapUse {
     /// Whether it is active.
     pub active: bool,
     /// Its segments.

@@ -34,7 +34,7 @@ mod warm_up;
 mod writeback_throttle;
 
 pub use block_config::BlockConfig;
-pub use cache_decider::{CacheDecider, CacheDecision, CacheUse};
+pub use cache_decider::{CacheDecider, CacheDecision, RedcapUse};
 pub use cpu_overheads::CpuOverheads;
 pub use cpu_timing::{CpuTiming, QueueRun};
 pub use error::SimError;

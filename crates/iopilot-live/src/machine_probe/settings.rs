@@ -115,6 +115,29 @@ mod tests {
     }
 
     #[test]
+    fn a_simulated_queue_takes_as_many_requests() {
+        let settings = |scheduler: &str, nr_requests| QueueSettings {
+            scheduler: scheduler.to_owned(),
+            nr_hw_queues: 1,
+            nr_requests,
+            host_tags: Some(62),
+            depth: 4,
+            max_sectors_kb: Some(512),
+            nomerges: Some(0),
+            write_back: false,
+            fua: false,
+            wbt_lat_usec: None,
+            rotational: true,
+            cpus: 2,
+        };
+        let limits = |block: BlockConfig| (block.nr_requests, block.host_tags, block.queue_depth);
+        // Under `none` a request takes one of the driver's tags.
+        assert_eq!(limits(settings("none", 4).limits()), (None, Some(4), Some(4)));
+        assert_eq!(limits(settings("mq-deadline", 64).limits()), (Some(64), Some(62), Some(4)));
+        assert!(settings("bfq", 64).limits().check().is_ok());
+    }
+
+    #[test]
     fn folders_with_numbers_are_hardware_queues() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(hardware_queues(&folder.path().join("mq")), 1, "a kernel that shows none");

@@ -1,7 +1,7 @@
 //! The decider of a cache, which looks at the run from time to time.
 
 use super::SimulationEngine;
-use crate::cache_decider::{CacheDecider, CacheUse};
+use crate::cache_decider::{CacheDecider, RedcapUse};
 use crate::cpu_timing::CpuTiming;
 use crate::error::SimError;
 use crate::learning_disk::LearningDisk;
@@ -52,7 +52,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
     }
 
     /// Uses the cache in this way.
-    fn use_cache(&mut self, change: &CacheUse, now: Nanos) -> Result<(), SimError> {
+    fn use_cache(&mut self, change: &RedcapUse, now: Nanos) -> Result<(), SimError> {
         self.set_redcap_geometry(change.geometry, now)?;
         if let Some(layer) = self.redcap_mut() {
             layer.set_miss(change.miss);
