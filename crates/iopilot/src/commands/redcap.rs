@@ -172,8 +172,9 @@ fn check_text(check: &CheckNote) -> String {
     let name = |active: bool| if active { "on" } else { "off" };
     let CheckNote { at_s, with_cache_ms, without_cache_ms, active, off_percent, geometry, miss, .. } = check;
     let regions = if active[1] && *off_percent > 0.0 { format!(" but for {off_percent:.0} %") } else { String::new() };
+    let miss = if active[1] { format!(" {miss}") } else { String::new() };
     format!(
-        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}{regions}, {geometry} {miss}",
+        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}{regions}, {geometry}{miss}",
         name(active[0]),
         name(active[1])
     )
