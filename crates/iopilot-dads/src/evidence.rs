@@ -1,7 +1,7 @@
 //! [`Evidence`]: the pooled costs of the last windows, by plan for a cache.
 
 /// How many plans are compared.
-pub(crate) const PLANS: usize = 4;
+pub(crate) const PLANS: usize = 5;
 /// Blocks of neighbouring requests that a stretch is cut into.
 const BLOCKS: usize = 24;
 /// A block depends on this many blocks before it: a request delays those behind it in the queue.
@@ -23,6 +23,35 @@ pub(crate) struct TriedWindow<'a> {
     pub(crate) began_with: [usize; PLANS],
     /// Those of them that were used.
     pub(crate) reused: [usize; PLANS],
+    /// What the disk did.
+    pub(crate) disk: [DiskWork; PLANS],
+}
+
+/// What the disk did in a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct DiskWork {
+    /// How long it was busy, in seconds.
+    pub(crate) busy_s: f64,
+    /// Its requests, prefetches not counted.
+    pub(crate) requests: f64,
+    /// Those of them with which a segment was read.
+    pub(crate) segments: f64,
+}
+
+impl DiskWork {
+    fn add(&mut self, other: &Self) {
+        self.busy_s += other.busy_s;
+        self.requests += other.requests;
+        self.segments += other.segments;
+    }
+
+    /// How many times as long as a request `without` a cache the reading of a segment takes; at least 1.
+    fn cost_of_segment(&self, without: &Self) -> f64 {
+        let request_s = without.busy_s / without.requests;
+        let segments_s = self.busy_s - request_s * (self.requests - self.segments).max(0.0);
+        let times = segments_s / self.segments / request_s;
+        if times.is_finite() { times.max(1.0) } else { 1.0 }
+    }
 }
 
 /// Consecutive windows.
@@ -35,6 +64,7 @@ struct Stretch {
     /// The segments that the cache held before, and how often any was used.
     began_with: [f64; PLANS],
     reused: [f64; PLANS],
+    disk: [DiskWork; PLANS],
 }
 
 impl Stretch {
@@ -45,6 +75,7 @@ impl Stretch {
             costs.iter_mut().zip(all.chunks(2)).for_each(|(cost, pair)| *cost = pair.iter().sum());
         }
         self.reused.iter_mut().zip(&newer.reused).for_each(|(reused, newer)| *reused += newer);
+        self.disk.iter_mut().zip(&newer.disk).for_each(|(disk, newer)| disk.add(newer));
         self.windows += newer.windows;
         self.requests += newer.requests;
     }
@@ -66,7 +97,7 @@ pub(crate) struct Evidence {
 impl Evidence {
     /// Adds a window. A window with fewer requests than blocks is ignored. O(requests).
     pub(crate) fn add(&mut self, window: &TriedWindow<'_>) {
-        let TriedWindow { shares, began_with, reused } = window;
+        let TriedWindow { shares, began_with, reused, disk } = window;
         let count = shares.iter().map(|shares| shares.len()).min().unwrap_or(0);
         if count < BLOCKS {
             return;
@@ -78,6 +109,7 @@ impl Evidence {
             costs: shares.map(|shares| std::array::from_fn(|n| shares[block(n)].iter().sum())),
             began_with: began_with.map(|segments| segments as f64),
             reused: reused.map(|segments| segments as f64),
+            disk: *disk,
         });
         let mut length = 1;
         loop {
@@ -98,8 +130,19 @@ impl Evidence {
 
     /// Gives `plan` the costs that `like` has had.
     pub(crate) fn rename(&mut self, plan: usize, like: usize) {
-        for Stretch { costs, began_with, reused, .. } in &mut self.stretches {
-            (costs[plan], began_with[plan], reused[plan]) = (costs[like], began_with[like], reused[like]);
+        for Stretch { costs, began_with, reused, disk, .. } in &mut self.stretches {
+            (costs[plan], began_with[plan]) = (costs[like], began_with[like]);
+            (reused[plan], disk[plan]) = (reused[like], disk[like]);
+        }
+    }
+
+    /// Exchanges the costs that two plans have had.
+    pub(crate) fn swap(&mut self, a: usize, b: usize) {
+        for Stretch { costs, began_with, reused, disk, .. } in &mut self.stretches {
+            disk.swap(a, b);
+            costs.swap(a, b);
+            began_with.swap(a, b);
+            reused.swap(a, b);
         }
     }
 
@@ -109,7 +152,8 @@ impl Evidence {
     ///
     /// `is_filled` must be set if the cache is off now. A cache that is turned on is empty, while trials assume that it
     /// was on all the time. So the change must pay for filling it: the segments that the cache held before these
-    /// windows, and used in them, are read once more.
+    /// windows, and used in them, are read once more. A segment takes the disk longer than a request does. The newest
+    /// windows must gain, too: what earlier ones would have gained is over.
     pub(crate) fn saved(
         &self,
         current: usize,
@@ -118,8 +162,9 @@ impl Evidence {
         windows: u32,
         is_filled: bool,
     ) -> Option<f64> {
+        let segment = if is_filled { self.cost_of_segment(current, other) } else { 0.0 };
         let (mut seen, mut requests, mut costs, mut saved, mut reused) = (0, 0.0, 0.0, 0.0, 0.0);
-        let (mut variance, mut freedom) = (0.0, 0.0);
+        let (mut variance, mut freedom, mut newest) = (0.0, 0.0, true);
         for stretch in self.stretches.iter().rev() {
             let [of_current, of_other] = [current, other].map(|plan| &stretch.costs[plan]);
             let gains: [f64; BLOCKS] = std::array::from_fn(|n| (1.0 - least_gain) * of_current[n] - of_other[n]);
@@ -133,9 +178,12 @@ impl Evidence {
             if seen < windows {
                 continue;
             }
+            if is_filled && std::mem::take(&mut newest) && saved <= 0.0 {
+                return None;
+            }
             let error = sure(freedom) * variance.sqrt();
             let filled = if is_filled { stretch.began_with[other].min(reused) } else { 0.0 };
-            if saved - filled * costs / requests > error {
+            if saved - filled * segment * costs / requests > error {
                 return Some(least_gain + saved / costs);
             }
             if saved < -error {
@@ -143,6 +191,17 @@ impl Evidence {
             }
         }
         None
+    }
+
+    /// How many times as long as a request of the plan `without` a cache a segment takes by the plan `with` it, over all
+    /// windows.
+    fn cost_of_segment(&self, without: usize, with: usize) -> f64 {
+        let sum = |plan: usize| {
+            let mut all = DiskWork::default();
+            self.stretches.iter().for_each(|stretch| all.add(&stretch.disk[plan]));
+            all
+        };
+        sum(with).cost_of_segment(&sum(without))
     }
 }
 
@@ -179,7 +238,12 @@ mod tests {
 
     /// These costs as a tried window. The cache began with `began_with` segments, and used `reused` of them.
     fn tried<'a>(a: &'a [f64], b: &'a [f64], (began_with, reused): (usize, usize)) -> TriedWindow<'a> {
-        TriedWindow { shares: [a, b, b, b], began_with: [began_with; PLANS], reused: [reused; PLANS] }
+        TriedWindow {
+            shares: [a, b, b, b, b],
+            began_with: [began_with; PLANS],
+            reused: [reused; PLANS],
+            disk: [DiskWork::default(); PLANS],
+        }
     }
 
     /// Starts with the first plan, and follows the evidence of windows with these `shares`. Returns the windows after
@@ -249,6 +313,23 @@ mod tests {
         let pays: Vec<_> = (0..4).map(|_| saved(&mut evidence)).collect();
         // Filling costs at most the 100 segments that the cache held: one second.
         assert_eq!(pays, [[false, true], [false, true], [false, true], [true, true]]);
+    }
+
+    #[test]
+    fn a_long_segment_takes_longer_to_pay() {
+        // Half of the requests of a window come from 20 segments; a segment takes four times as long as a request.
+        let ([a, b], mut evidence) = ([[0.010; 64], [0.005; 64]], Evidence::default());
+        let work = |busy_s, requests, segments| DiskWork { busy_s, requests, segments };
+        let pays: Vec<_> = (0..6)
+            .map(|_| {
+                let disk = std::array::from_fn(|n| if n == 0 { work(0.64, 64.0, 0.0) } else { work(0.46, 16.0, 10.0) });
+                evidence.add(&TriedWindow { disk, ..tried(&a, &b, (20, 20)) });
+                evidence.saved(0, 1, 0.01, 1, true).is_some()
+            })
+            .collect();
+        assert!((evidence.cost_of_segment(0, 1) - 4.0).abs() < 1e-9);
+        // 0.32 s are saved in a window, and 0.8 s are paid for the cache.
+        assert_eq!(pays, [false, false, true, true, true, true]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! [`fly`]: the autopilot on a simulated disk, in virtual time.
 
+use crate::adaptive_cache::begin;
 use crate::autopilot::{Autopilot, AutopilotOutput, AutopilotSettings};
 use crate::check::SchedulerCheck;
-use iopilot_block::{InputError, Nanos};
+use iopilot_block::Nanos;
 use iopilot_device::Device;
-use iopilot_redcap::Algorithm;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError, begin};
+use iopilot_sim::{Machine, RunOptions, RunReport, Session, SimError};
 use iopilot_workload::Source;
 use iopilot_workload::Workload;
 
@@ -36,18 +36,13 @@ pub struct FlightResult {
 /// as it is made.
 ///
 /// # Errors
-/// Where the plan or the workload do not fit the machine, the algorithm of its cache does not decide by itself, a run
-/// gets stuck, or `on_check` fails.
+/// Where the plan or the workload do not fit the machine, a run gets stuck, or `on_check` fails.
 pub fn fly<E: From<SimError>>(
     machine: &Machine,
     workload: &Workload,
     plan: &FlightPlan,
     on_check: impl FnMut(&SchedulerCheck) -> Result<(), E>,
 ) -> Result<FlightResult, E> {
-    if let Some(spec) = machine.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) {
-        let expected = "an algorithm that decides by itself, such as v2: here the autopilot decides for the scheduler";
-        return Err(SimError::from(InputError::new("redcap: algorithm", spec.algorithm.name(), expected)).into());
-    }
     let config = machine.run_config(&RunOptions { seed: plan.seed, log: true, ..RunOptions::default() });
     let autopilot = Autopilot::new(plan.settings.clone(), machine.device(), &config).map_err(SimError::from)?;
     let session = begin(machine, workload, autopilot.current(), &config)?;

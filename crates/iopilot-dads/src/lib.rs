@@ -5,6 +5,7 @@
 //! Everything here is a pure state machine. The caller — [`fly`] in virtual time, a daemon in real time — passes in
 //! records, costs and times, and carries out the decisions.
 
+mod adaptive_cache;
 mod autopilot;
 mod cache_setting;
 mod cache_sizes;
@@ -29,7 +30,6 @@ mod patience;
 mod pattern;
 mod pattern_source;
 mod pilot;
-mod redcap_flight;
 mod redcap_pilot;
 mod region_gains;
 mod replay_trial;
@@ -39,6 +39,7 @@ mod tag_waits;
 mod trial;
 mod trial_runner;
 
+pub use adaptive_cache::{AdaptiveCache, is_window_over, simulate, simulate_logged};
 pub use autopilot::{Autopilot, AutopilotJob, AutopilotOutput, AutopilotSettings, JobResult, Policy};
 pub use cache_setting::CacheSetting;
 pub use candidates::{DEFAULT_CANDIDATES, parse_candidates};
@@ -49,5 +50,4 @@ pub use judge::{DecisionReason, Rule};
 pub use objective::Objective;
 pub use oracle::oracle;
 pub use pilot::Pilot;
-pub use redcap_flight::{fly_redcap, is_window_over, simulate};
 pub use redcap_pilot::{RedcapCheck, RedcapPilot};

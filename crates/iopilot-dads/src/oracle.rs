@@ -1,8 +1,9 @@
 //! [`oracle`]: a greedy estimate of the best that choosing a scheduler once an interval can achieve.
 
+use crate::adaptive_cache::begin;
 use iopilot_block::{InputError, Nanos};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{Machine, RunOptions, RunReport, SimError, begin};
+use iopilot_sim::{Machine, RunOptions, RunReport, SimError};
 use iopilot_workload::Workload;
 use rayon::prelude::*;
 use std::cmp::Reverse;

@@ -5,7 +5,7 @@ use crate::cache_sizes::SizeTrials;
 use crate::candidate::TrialCandidate;
 use crate::confidence::confidence;
 use crate::disk_regions::DiskRegions;
-use crate::evidence::{Evidence, PLANS, TriedWindow};
+use crate::evidence::{DiskWork, Evidence, PLANS, TriedWindow};
 use crate::objective::Objective;
 use crate::patience::Patience;
 use crate::region_gains::RegionGains;
@@ -13,9 +13,9 @@ use crate::trial::Trial;
 use crate::trial_runner::{TrialDisk, TrialRunner};
 use iopilot_block::Op;
 use iopilot_device::Device;
-use iopilot_redcap::{Algorithm, Contents, RedcapSpec};
+use iopilot_redcap::{Algorithm, Contents, Miss, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RunConfig, SimError};
+use iopilot_sim::{RunConfig, RunReport, SimError};
 use iopilot_trace::TraceRecord;
 use std::sync::Arc;
 
@@ -32,9 +32,10 @@ const EQUAL: f64 = 0.001;
 
 /// Decides how a cache is used. The cache starts off, because nothing has been tried yet.
 ///
-/// Each window of requests is replayed with its dependencies on a model of the disk: without the cache, with it, and
-/// with it only for the regions where it saved time in earlier windows ([`RedcapSpec::regions`]). The results of
-/// several windows are pooled. Other segments are tried on several windows at once ([`RedcapSpec::resize`]).
+/// Each window of requests is replayed with its dependencies on a model of the disk: without the cache, with it, with
+/// it only for the regions where it saved time in earlier windows ([`RedcapSpec::regions`]), and with the other way to
+/// read an absent segment, unless [`RedcapSpec::miss`] is set. The results of several windows are pooled. Other
+/// segments are tried on several windows at once ([`RedcapSpec::resize`]).
 ///
 /// A trial continues from the last trial of the same plan. The cache holds what that trial left, as if it had been used
 /// by this plan all the time. The disk is in the state that it left, too: without a cache above, the disk's own cache
@@ -46,6 +47,8 @@ pub struct RedcapPilot<D> {
     scheduler: SchedulerSpec,
     /// The cache, always on.
     cache: RedcapSpec,
+    /// Whether the way to read an absent segment is chosen, too ([`RedcapSpec::miss`] is not set).
+    chooses_miss: bool,
     runner: TrialRunner<D>,
     /// Runs the trials of several windows together.
     size_runner: TrialRunner<D>,
@@ -70,10 +73,12 @@ enum Plan {
     Kept,
     /// On for the regions where it saved time in the last windows.
     Learned,
+    /// As [`Plan::Kept`], with the other way to read an absent segment.
+    OtherMiss,
 }
 
 impl Plan {
-    const ALL: [Self; PLANS] = [Self::Off, Self::Everywhere, Self::Kept, Self::Learned];
+    const ALL: [Self; PLANS] = [Self::Off, Self::Everywhere, Self::Kept, Self::Learned, Self::OtherMiss];
 }
 
 /// Whether a setting has the cache on, and whether for a part of the disk only. A change back to the kind before counts
@@ -94,8 +99,10 @@ pub struct RedcapCheck {
     pub without_s: f64,
     /// The same with a cache that is on everywhere.
     pub everywhere_s: f64,
-    /// The same by the plan in use before this decision.
+    /// The same by the plan in use before this decision, with which the window was served.
     pub before_s: f64,
+    /// What the window cost on the disk itself; `None` if its records do not tell.
+    pub measured_s: Option<f64>,
     /// How the cache is to be used.
     pub setting: CacheSetting,
     /// Whether that is a change.
@@ -117,13 +124,21 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
             evidence: Evidence::default(),
             patience: Patience::new(),
             contents: Default::default(),
-            setting: CacheSetting { active: false, geometry: spec.geometry, regions },
+            setting: CacheSetting { active: false, geometry: spec.geometry, miss: spec.miss_or_default(), regions },
+            chooses_miss: spec.miss.is_none(),
         }
     }
 
     /// How the cache is to be used.
     pub const fn setting(&self) -> &CacheSetting {
         &self.setting
+    }
+
+    /// Notes the scheduler in use, and the settings of the queue.
+    pub fn set_queue(&mut self, scheduler: &SchedulerSpec, config: &RunConfig) {
+        self.scheduler = scheduler.clone();
+        self.runner.set_config(config);
+        self.size_runner.set_config(config);
     }
 
     /// Replaces the model by one that has learned more. The evidence of trials on the old one is kept.
@@ -178,6 +193,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
             Plan::Off => trials[1..].iter().map(|trial| trial.cost).fold(f64::INFINITY, f64::min),
             on => cost(on),
         };
+        let measured_s = self.runner.measured(records, Objective::ServiceTime);
         let (without_s, everywhere_s, before_s) = (without.cost, everywhere.cost, cost(current));
         let changes = place[chosen as usize] != in_use;
         let old = if changes { self.adopt(chosen, &settings[chosen as usize]) } else { self.setting.clone() };
@@ -194,6 +210,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
             without_s,
             everywhere_s,
             before_s,
+            measured_s,
             setting: self.setting.clone(),
             changes: changes || resized,
         }))
@@ -210,6 +227,7 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
             shares: place.map(|n| trials[n].shares.as_deref().unwrap_or_default()),
             began_with: place.map(|n| segments[n].0),
             reused: place.map(|n| segments[n].1),
+            disk: place.map(|n| work(&trials[n].report)),
         });
         self.contents = place.map(|n| trials[n].contents.clone());
     }
@@ -226,7 +244,15 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
 
     /// Adopts `plan`, whose setting is `setting`. Returns the setting before.
     fn adopt(&mut self, plan: Plan, setting: &CacheSetting) -> CacheSetting {
-        if plan != Plan::Off {
+        if plan == Plan::OtherMiss {
+            // The other plans have only been tried with the old way.
+            self.evidence.swap(Plan::Kept as usize, plan as usize);
+            for old in [Plan::Everywhere, Plan::Learned] {
+                self.evidence.rename(old as usize, Plan::Kept as usize);
+            }
+            self.contents.swap(Plan::Kept as usize, plan as usize);
+            self.disks.swap(Plan::Kept as usize, plan as usize);
+        } else if plan != Plan::Off {
             self.evidence.rename(Plan::Kept as usize, plan as usize);
             self.contents[Plan::Kept as usize] = self.contents[plan as usize].clone();
             self.disks[Plan::Kept as usize] = self.disks[plan as usize].clone();
@@ -275,20 +301,43 @@ impl<D: Device + Clone + Send + Sync> RedcapPilot<D> {
 
     /// The setting of each plan.
     fn settings(&self) -> [CacheSetting; PLANS] {
-        let &CacheSetting { geometry, ref regions, .. } = &self.setting;
-        let on = |regions| CacheSetting { active: true, geometry, regions };
+        let &CacheSetting { geometry, miss, ref regions, .. } = &self.setting;
+        let on = |regions| CacheSetting { active: true, geometry, miss, regions };
         Plan::ALL.map(|plan| match plan {
             Plan::Off => CacheSetting { active: false, ..self.setting.clone() },
             Plan::Everywhere => on(regions.all_on()),
             Plan::Kept => on(regions.clone()),
             Plan::Learned => on(self.gains.applied(regions)),
+            Plan::OtherMiss if self.chooses_miss => CacheSetting { miss: other(miss), ..on(regions.clone()) },
+            Plan::OtherMiss => on(regions.clone()),
         })
     }
 
     fn candidate(&self, setting: &CacheSetting, contents: Option<Arc<Contents>>) -> TrialCandidate {
         let off = if setting.active { setting.regions.off() } else { Vec::new() };
-        let redcap = setting.active.then(|| RedcapSpec { geometry: setting.geometry, cap: None, ..self.cache.clone() });
+        let &CacheSetting { geometry, miss, .. } = setting;
+        let redcap = setting.active.then(|| RedcapSpec { geometry, miss: Some(miss), cap: None, ..self.cache.clone() });
         TrialCandidate { off, contents, ..TrialCandidate::new(self.scheduler.clone(), redcap) }
+    }
+}
+
+/// What the disk did in a trial.
+fn work(report: &RunReport) -> DiskWork {
+    let busy_s = report.utilization * report.elapsed_s;
+    match &report.redcap {
+        None => DiskWork { busy_s, requests: report.dispatched as f64, segments: 0.0 },
+        Some(redcap) => {
+            let requests = redcap.disk.requests.saturating_sub(redcap.disk.prefetches) as f64;
+            DiskWork { busy_s, requests, segments: redcap.counters.misses as f64 }
+        }
+    }
+}
+
+/// The other way to read a segment that is absent.
+const fn other(miss: Miss) -> Miss {
+    match miss {
+        Miss::Split => Miss::Combined,
+        Miss::Combined => Miss::Split,
     }
 }
 

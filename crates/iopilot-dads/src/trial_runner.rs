@@ -95,6 +95,11 @@ impl<D: Device + Clone + Send + Sync> TrialRunner<D> {
         }
     }
 
+    /// Replaces the settings of trials.
+    pub(crate) fn set_config(&mut self, config: &RunConfig) {
+        self.config = RunConfig { log: false, outcomes: true, ..config.clone() };
+    }
+
     /// Makes trials at least `least` requests long. In a shorter window the processes go on as they did, and the second
     /// half of the trial counts. If processes started in the first half of the window, the part after that is tried in
     /// this way. If they started later, or exited, the window is replayed once.

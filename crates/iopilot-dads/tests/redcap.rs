@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
-use iopilot_dads::simulate;
-use iopilot_redcap::RedcapSpec;
+use iopilot_dads::{simulate, simulate_logged};
+use iopilot_redcap::{Miss, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunOptions, RunReport};
 use iopilot_workload::{Workload, WorkloadOptions};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::path::Path;
 
 /// Eight processes read 4 KiB and leave out 8 KiB, each in its own file near the start of the disk.
 const STRIDED: &str = "[global]\nfilename=/dev/sdX\ndirect=1\nioengine=sync\nbs=4k\n\n\
@@ -37,6 +38,73 @@ fn run(load: &Workload, redcap: &str) -> RunReport {
     let machine = machine().with_redcap((redcap != "off").then(|| RedcapSpec::parse(redcap).unwrap()));
     let scheduler = SchedulerSpec::parse("mq-deadline").unwrap();
     simulate(&machine, load, &scheduler, &RunOptions::default(), &Progress::default()).unwrap()
+}
+
+#[test]
+fn a_small_load_does_not_pay_for_a_decision() {
+    let machine = Machine::for_disk("hp-c2247").unwrap();
+    let scheduler = SchedulerSpec::parse("clook").unwrap();
+    let cached = machine.with_redcap(Some(RedcapSpec::parse("64x128k").unwrap()));
+    for scale in ["0.05", "0.2"] {
+        let text = format!("copytree:scale={scale}");
+        let load = Workload::load(Path::new(&text), &WorkloadOptions::default(), machine.capacity()).unwrap();
+        for seed in 1..=5 {
+            let options = RunOptions { seed, ..RunOptions::default() };
+            let seconds = |machine| {
+                let run = simulate(machine, &load, &scheduler, &options, &Progress::default()).unwrap();
+                run.host.unwrap().tasks_end_s.unwrap()
+            };
+            let (off, on) = (seconds(&machine), seconds(&cached));
+            assert!(on <= 1.02 * off, "scale {scale}, seed {seed}: {on} s, {off} without");
+        }
+    }
+}
+
+#[test]
+fn every_request_of_a_decided_run_is_logged_once_and_in_order() {
+    let machine = machine().with_redcap(Some(RedcapSpec::parse("64x128k").unwrap()));
+    let load = workload("logged", &STRIDED.replace("1500", "300"), &machine);
+    let (scheduler, mut arrivals) = (SchedulerSpec::parse("mq-deadline").unwrap(), Vec::new());
+    let (options, progress) = (RunOptions::default(), Progress::default());
+    let mut keep = |record: &iopilot_trace::TraceRecord| {
+        arrivals.push(record.arrival);
+        Ok(())
+    };
+    let logged = simulate_logged(&machine, &load, &scheduler, &options, &progress, &mut keep).unwrap();
+    assert!(arrivals.len() == 2400 && arrivals.is_sorted(), "{}", arrivals.len());
+    assert_eq!(progress.done(), 2400);
+    let plain = simulate(&machine, &load, &scheduler, &options, &progress).unwrap();
+    assert_eq!((plain.elapsed_s, plain.requests), (logged.elapsed_s, logged.requests));
+    let redcap = logged.redcap.unwrap();
+    assert!(redcap.state.len() > 1 && redcap.checks.len() == plain.redcap.unwrap().checks.len());
+    // The trials run on the machine's own disk, so that they agree with it.
+    let last = redcap.checks.last().unwrap();
+    let (predicted, measured) = (last.predicted_ms.unwrap(), last.measured_ms.unwrap());
+    assert!((0.7..1.4).contains(&(predicted / measured)), "{last:?}");
+}
+
+#[test]
+fn the_first_clear_window_turns_it_on() {
+    let load = workload("clear", STRIDED, &machine());
+    let redcap = run(&load, "64x128k").redcap.unwrap();
+    assert!(redcap.state[1].active && redcap.state[1].time_s <= 0.5, "{:?}", redcap.state);
+}
+
+/// Eight processes read, and the queue takes four requests: it is always full.
+#[test]
+fn above_a_shallow_queue_it_reads_segments_in_one_request() {
+    let mut machine = machine();
+    (machine.block.queue_depth, machine.block.host_tags) = (Some(4), Some(4));
+    let load = workload("shallow", STRIDED, &machine);
+    let scheduler = SchedulerSpec::parse("none").unwrap();
+    let run = |redcap: Option<&str>| {
+        let machine = machine.with_redcap(redcap.map(|text| RedcapSpec::parse(text).unwrap()));
+        simulate(&machine, &load, &scheduler, &RunOptions::default(), &Progress::default()).unwrap()
+    };
+    let [off, split, free] = [None, Some("64x128k,miss=split"), Some("64x128k")].map(run);
+    assert!(free.elapsed_s < 0.65 * off.elapsed_s, "{} s, {} without", free.elapsed_s, off.elapsed_s);
+    assert!(free.elapsed_s < 0.8 * split.elapsed_s, "{} s, {} by split", free.elapsed_s, split.elapsed_s);
+    assert_eq!(free.redcap.unwrap().checks.last().unwrap().miss, Miss::Combined);
 }
 
 #[test]

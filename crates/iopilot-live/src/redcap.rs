@@ -6,6 +6,7 @@
 mod body;
 mod cached_disk;
 mod decider;
+mod disagreement;
 mod dry_run;
 mod frames;
 mod lower_disk;

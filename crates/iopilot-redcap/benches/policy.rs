@@ -69,7 +69,7 @@ impl Stream {
                         self.cache.served(part.id, served, &mut self.out);
                     }
                     RedcapAction::Copy { copy, .. } => self.cache.copied(copy, now, &mut self.out),
-                    RedcapAction::Done { .. } => {}
+                    RedcapAction::Done { .. } | RedcapAction::Raise { .. } => {}
                 }
             }
         }

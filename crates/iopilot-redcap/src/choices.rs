@@ -71,6 +71,13 @@ choices! {
     }
 }
 
+impl Default for Miss {
+    /// That of the algorithms that do not compare with a reference disk.
+    fn default() -> Self {
+        Self::Split
+    }
+}
+
 choices! {
     /// The number of requests between two checks of `v0`, `v1` and `v2`.
     Interval {

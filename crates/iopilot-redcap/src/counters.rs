@@ -35,7 +35,13 @@ pub struct CacheCounters {
     pub prefetched_blocks: u64,
     /// Prefetched blocks that were copied from the cache at least once.
     pub used_blocks: u64,
-    /// Blocks of prefetches that the body dropped.
+    /// How often a prefetch had to wait, because the queue below was full.
+    #[serde(default)]
+    pub put_off: u64,
+    /// Prefetches that were given up, because they waited too long or for something that is no longer cached.
+    #[serde(default)]
+    pub given_up: u64,
+    /// Blocks of prefetches that were given up.
     pub dropped_blocks: u64,
     /// Prefetched blocks that were invalidated while in flight.
     pub doomed_blocks: u64,
@@ -71,6 +77,8 @@ impl CacheCounters {
             missed_blocks: self.missed_blocks.saturating_sub(earlier.missed_blocks),
             prefetched_blocks: self.prefetched_blocks.saturating_sub(earlier.prefetched_blocks),
             used_blocks: self.used_blocks.saturating_sub(earlier.used_blocks),
+            put_off: self.put_off.saturating_sub(earlier.put_off),
+            given_up: self.given_up.saturating_sub(earlier.given_up),
             dropped_blocks: self.dropped_blocks.saturating_sub(earlier.dropped_blocks),
             doomed_blocks: self.doomed_blocks.saturating_sub(earlier.doomed_blocks),
             failed_blocks: self.failed_blocks.saturating_sub(earlier.failed_blocks),

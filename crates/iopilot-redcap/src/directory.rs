@@ -14,6 +14,8 @@ pub(crate) struct CacheSegment {
     pub(crate) used: SegmentBlocks,
     /// Partial reads that wait for coming blocks.
     pub(crate) waiters: List<u32>,
+    /// The number of its prefetches that wait to be sent.
+    pub(crate) put_off: u32,
     /// Whether the slot holds a segment.
     present: bool,
 }

@@ -30,7 +30,8 @@ pub enum Role {
     Missed,
     /// A whole segment: the requested sectors go to the original's buffer, the others to the frames.
     Combined,
-    /// The rest of a segment, for the frames. The body may drop it: see [`crate::Redcap::dropped`].
+    /// The rest of a segment, for the frames. While [no process waits for it](RequestPart::is_optional), the body may put it
+    /// off: see [`crate::Redcap::put_off`].
     Prefetch,
     /// Requested blocks that are holes in their segment, for the original's buffer. They are not stored.
     Hole,
@@ -49,7 +50,8 @@ pub struct RequestPart {
     pub lba: Lba,
     /// Length.
     pub sectors: Sectors,
-    /// The original's flags. A prefetch has only those that say what is read, and [`Flags::READ_AHEAD`].
+    /// The original's flags. A prefetch that no process waits for has only those that say what is read, and
+    /// [`Flags::READ_AHEAD`].
     pub flags: Flags,
     /// The task that issued the original.
     pub process: ProcessId,
@@ -59,18 +61,31 @@ pub struct RequestPart {
     pub criticality: Criticality,
     /// The CPU on which the original was submitted.
     pub cpu: u16,
-    /// The handle of the original. A prefetch may outlive it.
+    /// The handle of the original. A prefetch may outlive it. If a process waits for the prefetch, this is the handle of its
+    /// read.
     pub io: SourceHandle,
     /// The segment slot whose frames get the data. `None` if all data go to, or come from, the original's buffer.
     pub frames: Option<u32>,
+}
+
+impl RequestPart {
+    /// Whether no process waits for it: a prefetch that may be put off.
+    pub fn is_optional(&self) -> bool {
+        self.role == Role::Prefetch && self.flags.contains(Flags::READ_AHEAD)
+    }
 }
 
 /// An instruction to the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedcapAction {
     /// Send a part to the disk, after all parts before it. The parts of one call are one batch (a plug). Report the end of the
-    /// part with [`crate::Redcap::served`], [`crate::Redcap::failed`] or [`crate::Redcap::dropped`].
+    /// part with [`crate::Redcap::served`] or [`crate::Redcap::failed`].
     Send(RequestPart),
+    /// A process now waits for a part that was sent: it is time-critical from now on.
+    Raise {
+        /// The part.
+        part: PartId,
+    },
     /// Copy sectors from a segment's frames to an original's buffer, then call [`crate::Redcap::copied`]. The frames do
     /// not change before that call.
     Copy {

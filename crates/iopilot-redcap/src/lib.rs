@@ -61,6 +61,7 @@ mod estimator;
 mod geometry;
 mod io;
 mod miss_times;
+mod prefetch_queue;
 mod records;
 mod redcap;
 mod reference_disk;

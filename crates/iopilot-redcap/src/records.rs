@@ -30,6 +30,7 @@ pub(crate) struct Original {
     /// The number of partial reads (or of whole requests) that are not answered.
     pub(crate) unanswered: u32,
     /// The number of those, and of fetches with parts in flight.
+    /// Zero in a slot that is free.
     pub(crate) unended: u32,
     pub(crate) failed: bool,
     /// The blocks and times that were measured.
@@ -94,12 +95,15 @@ pub(crate) struct PartRecord {
     pub(crate) stored: SegmentBlocks,
     pub(crate) from: u64,
     pub(crate) to: u64,
+    /// Whether it was sent and has not ended. A prefetch may wait before it is sent.
+    pub(crate) in_flight: bool,
 }
 
 impl PartRecord {
     /// A part that belongs to an original, and to no partial read or fetch.
     pub(crate) const fn new(role: Role, original: u32, (from, to): (u64, u64)) -> Self {
         let (asked, stored) = (0, SegmentBlocks::NONE);
-        Self { role, original, partial: NONE, fetch: NONE, slot: NONE, asked, stored, from, to }
+        let in_flight = false;
+        Self { role, original, partial: NONE, fetch: NONE, slot: NONE, asked, stored, from, to, in_flight }
     }
 }

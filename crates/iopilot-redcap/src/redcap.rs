@@ -6,6 +6,7 @@ mod inactive;
 mod invalidate;
 #[cfg(test)]
 mod invariants;
+mod put_off;
 mod read;
 mod rebuild;
 mod warm;
@@ -16,6 +17,7 @@ use crate::block_time::BlockTime;
 use crate::check::Checks;
 use crate::directory::Directory;
 use crate::geometry::SegmentLayout;
+use crate::prefetch_queue::PrefetchQueue;
 use crate::records::{Fetch, Handling, Original, PartRecord, Partial};
 use crate::regions::OffRegions;
 use crate::sums::Sums;
@@ -46,6 +48,10 @@ pub struct Redcap<V = NoReferenceDisk> {
     partials: Slab<Partial>,
     fetches: Slab<Fetch>,
     parts: Slab<PartRecord>,
+    /// The parts among them that wait to be sent.
+    prefetches: PrefetchQueue,
+    /// Whether blocks were taken out of a segment whose prefetch waits.
+    blocks_taken_out: bool,
     /// The lists of waiting partial reads, one for each segment.
     waiters: Links<u32>,
     state: CacheState,
@@ -103,6 +109,8 @@ impl<V: ReferenceDisk> Redcap<V> {
             partials: Slab::new(),
             fetches: Slab::new(),
             parts: Slab::new(),
+            prefetches: PrefetchQueue::new(spec.geometry.segments),
+            blocks_taken_out: false,
             waiters: Links::new(),
             state: CacheState::main(spec.algorithm != Algorithm::Never),
             epoch: 0,
@@ -119,11 +127,14 @@ impl<V: ReferenceDisk> Redcap<V> {
 
     /// Takes a request.
     pub fn submit(&mut self, io: &Arrival, now: Nanos, out: &mut Vec<RedcapAction>) {
-        self.advance(now, out);
+        self.run_reference_disk(now, out);
         let (from, to) = (io.lba.0, io.lba.0.saturating_add(u64::from(io.sectors.0)));
         let inside = from < to && to <= self.layout.capacity();
         match io.op {
-            Op::Read if inside => return self.read(io, (from, to), now, out),
+            Op::Read if inside => {
+                self.read(io, (from, to), now, out);
+                return self.settle(now, out);
+            }
             Op::Read => self.counters.reads += 1,
             Op::Flush => {}
             Op::Write | Op::Discard => {
@@ -136,6 +147,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         }
         let original = self.original(io, Handling::Plain, 1);
         self.send(PartRecord::new(Role::Whole, original, (from, to)), out);
+        self.settle(now, out);
     }
 
     /// The time of the next call of [`Redcap::advance`]; `None` without a reference disk.
@@ -145,6 +157,11 @@ impl<V: ReferenceDisk> Redcap<V> {
 
     /// Runs the reference disk to `now`.
     pub fn advance(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
+        self.run_reference_disk(now, out);
+        self.settle(now, out);
+    }
+
+    fn run_reference_disk(&mut self, now: Nanos, out: &mut Vec<RedcapAction>) {
         let verdict = self.ada.advance(now, self.state);
         self.follow(verdict, now, out);
     }
@@ -152,6 +169,16 @@ impl<V: ReferenceDisk> Redcap<V> {
     /// The reference disk, so that it can learn; `None` if the algorithm has none.
     pub fn reference_disk(&mut self) -> Option<&mut V> {
         self.ada.comparison().map(|comparison| comparison.disk())
+    }
+
+    /// How a segment that is absent is read.
+    pub const fn miss(&self) -> Miss {
+        self.miss
+    }
+
+    /// Changes how a segment that is absent is read, from the next miss on.
+    pub const fn set_miss(&mut self, miss: Miss) {
+        self.miss = miss;
     }
 
     /// The state.
@@ -209,18 +236,28 @@ impl<V: ReferenceDisk> Redcap<V> {
 
     /// Sends a part of an original.
     fn send(&mut self, record: PartRecord, out: &mut Vec<RedcapAction>) {
+        let part = self.parts.insert(record);
+        self.dispatch(part, None, out);
+    }
+
+    /// Sends a part: for the `reader` that waits for it, if there is one.
+    fn dispatch(&mut self, part: u32, reader: Option<u32>, out: &mut Vec<RedcapAction>) {
+        self.parts[part].in_flight = true;
+        let record = &self.parts[part];
         let &Arrival { handle, op, lba, sectors, flags, process, priority, criticality, cpu } =
-            &self.originals[record.original].io;
+            &self.originals[reader.unwrap_or(record.original)].io;
         let extent = match record.role {
             Role::Whole => (lba, sectors),
             _ => crate::geometry::extent((record.from, record.to)),
         };
         let (flags, criticality) = match record.role {
-            Role::Prefetch => ((flags & PREFETCH_KEEPS) | Flags::READ_AHEAD, Criticality::TimeNonCritical),
+            Role::Prefetch if reader.is_none() => {
+                ((flags & PREFETCH_KEEPS) | Flags::READ_AHEAD, Criticality::TimeNonCritical)
+            }
             _ => (flags, criticality),
         };
         let frames = matches!(record.role, Role::Prefetch | Role::Combined).then_some(record.slot);
-        let (role, id) = (record.role, PartId(self.parts.insert(record)));
+        let (role, id) = (record.role, PartId(part));
         let (lba, sectors): (_, Sectors) = extent;
         out.push(RedcapAction::Send(RequestPart {
             id,

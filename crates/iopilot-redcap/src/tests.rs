@@ -6,6 +6,7 @@ mod contents;
 mod errors;
 pub(crate) mod fifo_disk;
 mod properties;
+mod put_off;
 mod reads;
 mod switching;
 mod times;

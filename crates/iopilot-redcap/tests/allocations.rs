@@ -61,7 +61,7 @@ fn run(
                         cache.served(part.id, times, out);
                     }
                     RedcapAction::Copy { copy, .. } => cache.copied(copy, Nanos(*now), out),
-                    RedcapAction::Done { .. } => {}
+                    RedcapAction::Done { .. } | RedcapAction::Raise { .. } => {}
                 }
             }
         }
@@ -74,6 +74,10 @@ fn requests_allocate_nothing_in_the_steady_state() {
         for miss in ["split", "combined"] {
             let spec = RedcapSpec::parse(&format!("64x64k,algorithm={algorithm},miss={miss}")).unwrap();
             let mut cache = Redcap::new(&spec, 200_000).unwrap();
+            if algorithm == "always" {
+                // Prefetches wait.
+                cache.set_queue_limit(1);
+            }
             let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
             let (mut buffers, mut now) = ([const { Vec::new() }; 2], 0);
             buffers.iter_mut().for_each(|buffer| buffer.reserve(1_000));

@@ -108,6 +108,15 @@ impl DeviceTraits {
 }
 
 impl ResolvedQueue {
+    /// The most requests that are queued before a task sleeps, over all hardware queues.
+    pub(crate) fn requests(&self) -> u32 {
+        let directions = match self.tag_rule {
+            TagRule::PerDirection => 2,
+            TagRule::Shared => 1,
+        };
+        self.nr_requests.saturating_mul(directions).saturating_mul(u32::try_from(self.map.queues()).unwrap_or(u32::MAX))
+    }
+
     /// A new, idle write-back throttle.
     pub(crate) fn throttle(&self) -> WritebackThrottle {
         WritebackThrottle::new(self.wbt_target, self.wbt_depth)

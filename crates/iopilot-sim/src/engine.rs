@@ -6,11 +6,13 @@
 //! request is issued, the next one is dispatched, and only then the completing task's own next request arrives.
 
 mod cache;
+mod deciding;
 mod pinning;
 mod warming;
 
 use crate::block_config::ResolvedQueue;
 use crate::block_layer::{BlockEffect, BlockLayer};
+use crate::cache_decider::CacheDecider;
 use crate::cpu_timing::CpuTiming;
 use crate::error::SimError;
 use crate::learning_disk::LearningDisk;
@@ -74,6 +76,8 @@ pub(crate) struct SimulationEngine<S, D, C, V> {
     pub(crate) source: S,
     pub(crate) block: BlockLayer,
     redcap: Option<Box<RedcapLayer<V>>>,
+    /// What decides for the cache, where its algorithm does not.
+    decider: Option<Box<dyn CacheDecider>>,
     pub(crate) device: D,
     cpus: C,
     pub(crate) now: Nanos,
@@ -96,6 +100,8 @@ pub(crate) enum Stuck {
     Unserved { at: Nanos, outstanding: usize },
     /// The workload's processes failed.
     Failed(InputError),
+    /// The decider of the cache failed.
+    Undecided(SimError),
 }
 
 impl Stuck {
@@ -104,6 +110,7 @@ impl Stuck {
         match self {
             Self::Unserved { at, outstanding } => SimError::Stuck { scheduler: scheduler.to_string(), at, outstanding },
             Self::Failed(why) => SimError::Input(why),
+            Self::Undecided(why) => why,
         }
     }
 }
@@ -122,6 +129,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
             block: BlockLayer::new(queue, scheduler, source.is_serial(), recorder),
             source,
             redcap: None,
+            decider: None,
             device,
             cpus,
             now: Nanos::ZERO,
@@ -174,7 +182,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
         mut tick: impl FnMut(u64, &mut Recorder) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut ticked = 0;
-        while self.step() {
+        while self.step()? {
             let count = self.recorder().count();
             if count >= ticked + TICK {
                 tick(count - ticked, self.recorder_mut())?;
@@ -196,6 +204,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
     pub(crate) fn run_until(&mut self, until: Nanos) -> Result<bool, Stuck> {
         loop {
             match self.due() {
+                Some((_, at)) if self.is_looked_at(at, until) => self.look().map_err(Stuck::Undecided)?,
                 Some((_, at)) if at > until => return Ok(true),
                 Some((what, at)) => self.act(what, at),
                 None => return self.stuck().map_or(Ok(false), Err),
@@ -228,13 +237,17 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
     }
 
     /// Handles the next event. False if there is none.
-    fn step(&mut self) -> bool {
+    fn step(&mut self) -> Result<bool, Stuck> {
         match self.due() {
+            Some((_, at)) if self.is_looked_at(at, Nanos::MAX) => {
+                self.look().map_err(Stuck::Undecided)?;
+                Ok(true)
+            }
             Some((what, at)) => {
                 self.act(what, at);
-                true
+                Ok(true)
             }
-            None => false,
+            None => Ok(false),
         }
     }
 
@@ -343,11 +356,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
                         self.serve_cache();
                     }
                 }
-                // A cache does not pass this on, because it sends prefetches on its own behalf.
-                Step::Waits(handle) if self.redcap.is_none() => {
-                    self.block.waits(*handle, self.now, &mut self.device, &mut self.cpus);
-                }
-                Step::Waits(_) => {}
+                Step::Waits(handle) => self.waits(*handle),
                 Step::Exit(process) => {
                     self.recorder_mut().exited(*process);
                     if let Some(layer) = &mut self.redcap {
@@ -424,7 +433,7 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
                     self.completed(handle, process);
                 }
                 Some(layer) => {
-                    layer.served(handle, (inserted, issued, now), merged);
+                    layer.served(handle, (inserted, issued, now), merged, cache_hit);
                     self.serve_cache();
                 }
             },

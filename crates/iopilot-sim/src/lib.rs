@@ -4,6 +4,7 @@
 
 mod block_config;
 mod block_layer;
+mod cache_decider;
 mod cpu_overheads;
 mod cpu_timing;
 mod engine;
@@ -33,6 +34,7 @@ mod warm_up;
 mod writeback_throttle;
 
 pub use block_config::BlockConfig;
+pub use cache_decider::{CacheDecider, CacheDecision, RedcapUse};
 pub use cpu_overheads::CpuOverheads;
 pub use cpu_timing::{CpuTiming, QueueRun};
 pub use error::SimError;
@@ -43,7 +45,7 @@ pub use report::{MachineSummary, ProcessReport, RequestOutcome, RunReport, SeekP
 pub use run::{LogSink, Progress, run, run_logged, run_timed};
 pub use run_config::RunConfig;
 pub use session::Session;
-pub use simulate::{RunOptions, begin, simulate, simulate_logged};
+pub use simulate::{RunOptions, begin, simulate, simulate_decided, simulate_logged};
 pub use spread::{Range, Spread};
 pub use storage_report::StorageReport;
 pub use warm_up::WarmUp;

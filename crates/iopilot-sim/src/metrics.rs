@@ -41,6 +41,8 @@ pub(crate) struct Recorder {
     seeks: Vec<SeekPoint>,
     seek_stride: u64,
     pub(crate) log: Option<RequestLog>,
+    /// The requests that completed, until they are taken: for the decider of a cache.
+    pub(crate) window: Option<Vec<TraceRecord>>,
     /// The parent and the start of each process that was started during the run and has not exited. For the log.
     births: ProcessMap<(ProcessId, Nanos)>,
     outcomes: Option<Vec<RequestOutcome>>,
@@ -94,6 +96,7 @@ impl Recorder {
             seeks: Vec::new(),
             seek_stride: 1,
             log: log.then(RequestLog::default),
+            window: None,
             births: ProcessMap::default(),
             outcomes: outcomes.then(Vec::new),
             storage: None,
@@ -117,6 +120,7 @@ impl Recorder {
             head: old.head,
             in_device: old.in_device,
             log: old.log,
+            window: old.window,
             births: old.births,
             outcomes: old.outcomes,
             storage: old.storage.map(|_| Box::new(StorageRecorder::new(from, old.in_device == 0))),
@@ -131,7 +135,7 @@ impl Recorder {
 
     /// `parent` started `process`.
     pub(crate) fn started(&mut self, process: ProcessId, parent: ProcessId, now: Nanos) {
-        if self.log.is_some() {
+        if self.log.is_some() || self.window.is_some() {
             self.births.insert(process, (parent, now));
         }
     }
@@ -216,9 +220,9 @@ impl Recorder {
 
     /// A request as submitted is complete. `rq` was its last part, issued at `issued`.
     pub(crate) fn completed(&mut self, rq: &Request, io: &Io, issued: Nanos, now: Nanos) {
-        if let Some(log) = &mut self.log {
+        if self.log.is_some() || self.window.is_some() {
             let birth = if self.births.is_empty() { None } else { self.births.get(&rq.process) };
-            log.completed(TraceRecord {
+            let record = TraceRecord {
                 parent: birth.map(|(parent, _)| *parent),
                 process_start: birth.map(|(_, start)| *start),
                 issue: Some(issued),
@@ -228,7 +232,13 @@ impl Recorder {
                 priority: rq.priority,
                 cpu: Some(rq.cpu),
                 ..TraceRecord::new(rq.arrived, rq.op, io.lba, io.sectors)
-            });
+            };
+            if let Some(window) = &mut self.window {
+                window.push(record.clone());
+            }
+            if let Some(log) = &mut self.log {
+                log.completed(record);
+            }
         }
         let (op, process, bytes, arrived) = (rq.op, rq.process, io.sectors.bytes(), rq.arrived);
         let response = now.since(arrived);

@@ -4,13 +4,13 @@ use crate::error::SimError;
 use crate::ios::Io;
 use crate::learning_disk::LearningDisk;
 use crate::metrics::Recorder;
-use crate::redcap_report::{DiskView, RedcapReport, StateChange};
+use crate::redcap_report::{CheckReport, DiskView, RedcapReport, StateChange};
 use crate::report::{RunReport, Series};
 use crate::run_config::RunConfig;
-use iopilot_block::{InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors, Slab};
+use iopilot_block::{Criticality, InputError, IoIndex, Lba, Nanos, Op, ProcessId, Request, Sectors, Slab};
 use iopilot_redcap::{
-    CacheCounters, CacheGeometry, Contents, CopyId, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec, RequestPart,
-    Role,
+    CacheCounters, CacheGeometry, Contents, CopyId, Miss, PartId, PartTimes, Redcap, RedcapAction, RedcapSpec,
+    RequestPart, Role,
 };
 use iopilot_sched::SchedulerSpec;
 use iopilot_workload::{Arrival, SourceHandle};
@@ -26,6 +26,19 @@ struct Original {
     arrived: Nanos,
     /// Whether its task waits for the disk. A hit that is copied at once is copied by the task itself.
     waits: bool,
+    in_flight: bool,
+    /// Whether the drive's cache served its last part.
+    cache_hit: bool,
+}
+
+/// A request of the workload that is complete.
+pub(crate) struct DoneOriginal {
+    pub(crate) handle: SourceHandle,
+    pub(crate) process: ProcessId,
+    /// Whether its task has slept.
+    pub(crate) slept: bool,
+    /// Whether the drive's cache served it.
+    pub(crate) cache_hit: bool,
 }
 
 /// A part in the block layer.
@@ -34,6 +47,8 @@ struct Sent {
     part: PartId,
     op: Op,
     extent: (Lba, Sectors),
+    /// The request of the workload, unless this is a prefetch, which may outlive it.
+    original: Option<SourceHandle>,
 }
 
 /// A cache, with a reference disk if its algorithm needs one.
@@ -53,6 +68,8 @@ pub(crate) struct RedcapLayer<V> {
     /// The counters, and the number of prefetches, at the end of the warm-up.
     before: (CacheCounters, u64),
     changes: Vec<StateChange>,
+    /// The decisions of a decider; those of the policy's own algorithm are in the cache.
+    pub(crate) checks: Vec<CheckReport>,
     /// Records the workload's requests. The block layer's own recorder records the disk's requests.
     pub(crate) recorder: Recorder,
     /// The actions to carry out; empty between calls of the engine.
@@ -71,6 +88,7 @@ impl<V: LearningDisk> RedcapLayer<V> {
             prefetches: 0,
             before: (CacheCounters::default(), 0),
             changes: vec![StateChange { time_s: 0.0, active }],
+            checks: Vec::new(),
             recorder,
             actions: Vec::new(),
         }
@@ -103,6 +121,11 @@ impl<V: LearningDisk> RedcapLayer<V> {
         Ok(())
     }
 
+    /// Changes how the cache reads a segment that is absent.
+    pub(crate) fn set_miss(&mut self, miss: Miss) {
+        self.cache.set_miss(miss);
+    }
+
     /// Which blocks the cache holds.
     pub(crate) fn contents(&self) -> Contents {
         self.cache.contents()
@@ -116,7 +139,13 @@ impl<V: LearningDisk> RedcapLayer<V> {
     /// Takes a request of the workload.
     pub(crate) fn submit(&mut self, arrival: &Arrival, now: Nanos) {
         self.recorder.arrived(now);
-        let handle = self.originals.insert(Original { arrival: *arrival, arrived: now, waits: false });
+        let handle = self.originals.insert(Original {
+            arrival: *arrival,
+            arrived: now,
+            waits: false,
+            in_flight: true,
+            cache_hit: false,
+        });
         self.cache.submit(&Arrival { handle, ..*arrival }, now, &mut self.actions);
         self.note_state(now);
     }
@@ -127,14 +156,16 @@ impl<V: LearningDisk> RedcapLayer<V> {
         if index >= self.parts.len() {
             self.parts.resize(index + 1, None);
         }
-        self.parts[index] = Some(Sent { part: part.id, op: part.op, extent: (part.lba, part.sectors) });
         let is_prefetch = part.role == Role::Prefetch;
+        let original = (!is_prefetch).then_some(part.io);
+        let extent = (part.lba, part.sectors);
+        self.parts[index] = Some(Sent { part: part.id, op: part.op, extent, original });
         self.prefetches += u64::from(is_prefetch);
-        if !is_prefetch {
+        if !part.is_optional() {
             self.originals[part.io].waits = true;
         }
         let &RequestPart { op, lba, sectors, flags, process, priority, criticality, cpu, .. } = part;
-        let handle = SourceHandle(index as u64);
+        let handle = Self::handle_of(part.id);
         Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle }
     }
 
@@ -144,12 +175,17 @@ impl<V: LearningDisk> RedcapLayer<V> {
         handle: SourceHandle,
         (inserted, issued, now): (Nanos, Nanos, Nanos),
         merged: Sectors,
+        cache_hit: bool,
     ) {
         // The reference disk runs to `now` first: it must not learn from a later request of the real disk.
         self.cache.advance(now, &mut self.actions);
-        if let Some(Sent { part, op, extent }) = self.parts.get_mut(handle.0 as usize).and_then(Option::take) {
+        if let Some(Sent { part, op, extent, original }) = self.parts.get_mut(handle.0 as usize).and_then(Option::take)
+        {
             // The model of a reference disk has no queue, so that time in the disk's own queue counts as waiting.
             let dispatched = self.reference_disk().map_or(issued, |disk| disk.learn(op, extent, issued, now));
+            if let Some(original) = original {
+                self.originals[original].cache_hit = cache_hit;
+            }
             let served = PartTimes { inserted, dispatched, completed: now, merged };
             self.cache.served(part, served, &mut self.actions);
         }
@@ -183,9 +219,30 @@ impl<V: LearningDisk> RedcapLayer<V> {
         self.reference_disk().map_or(Ok(()), |disk| disk.set_scheduler(scheduler, config))
     }
 
-    /// Drops a prefetch, because the queue is full.
-    pub(crate) fn give_up(&mut self, part: &RequestPart, now: Nanos) {
-        self.cache.dropped(part.id, now, &mut self.actions);
+    /// A prefetch cannot be queued without letting its task sleep: it waits in the cache.
+    pub(crate) fn put_off(&mut self, part: &RequestPart, now: Nanos) {
+        self.cache.put_off(part.id, now, &mut self.actions);
+        self.note_state(now);
+    }
+
+    /// The queue below takes so many requests before a task sleeps.
+    pub(crate) fn set_queue_limit(&mut self, requests: u32) {
+        self.cache.set_queue_limit(requests);
+    }
+
+    /// A process now waits for the workload's request with this handle. O(requests).
+    pub(crate) fn waits(&mut self, handle: SourceHandle) {
+        let is_it = |original: &Original| original.in_flight && original.arrival.handle == handle;
+        if let Some(at) = self.originals.as_slice().iter().position(is_it) {
+            let at = SourceHandle(at as u64);
+            self.originals[at].arrival.criticality = Criticality::TimeCritical;
+            self.cache.waits(at, &mut self.actions);
+        }
+    }
+
+    /// The handle of a part in the block layer.
+    pub(crate) fn handle_of(part: PartId) -> SourceHandle {
+        SourceHandle(part.index() as u64)
     }
 
     /// Begins a copy to a reader. Returns how long it takes.
@@ -202,16 +259,18 @@ impl<V: LearningDisk> RedcapLayer<V> {
         self.note_state(now);
     }
 
-    /// A request of the workload is complete. Returns its arrival, and whether its task has slept.
-    pub(crate) fn done(&mut self, handle: SourceHandle, now: Nanos) -> (Arrival, bool) {
-        let Original { arrival, arrived, waits } = *self.originals.remove(handle);
+    /// A request of the workload is complete.
+    pub(crate) fn done(&mut self, handle: SourceHandle, now: Nanos) -> DoneOriginal {
+        let original = self.originals.remove(handle);
+        original.in_flight = false;
+        let Original { arrival, arrived, waits, cache_hit, .. } = *original;
         let &Arrival { op, lba, sectors, flags, process, priority, criticality, cpu, handle } = &arrival;
         let mut request = Request::new(op, lba, sectors, process);
         (request.flags, request.priority, request.criticality) = (flags, priority, criticality);
         (request.cpu, request.io, request.arrived) = (cpu, IoIndex(0), arrived);
         let io = Io { handle, lba, sectors, parts_left: 0 };
         self.recorder.completed(&request, &io, arrived, now);
-        (arrival, waits)
+        DoneOriginal { handle, process, slept: waits, cache_hit }
     }
 
     fn note_state(&mut self, now: Nanos) {
@@ -233,13 +292,14 @@ impl<V: LearningDisk> RedcapLayer<V> {
 
     /// The report of a run under `scheduler`. `below` recorded the disk's requests.
     pub(crate) fn finish(self, below: Recorder, scheduler: String) -> RunReport {
-        let report = RedcapReport::new(
+        let mut report = RedcapReport::new(
             self.settings,
             &self.cache,
             self.changes,
             self.prefetches - self.before.1,
             &self.before.0,
         );
+        report.checks.extend(self.checks);
         joined(report, self.recorder.finish(scheduler.clone()), below.finish(scheduler))
     }
 }

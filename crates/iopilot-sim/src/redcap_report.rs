@@ -1,7 +1,7 @@
 //! [`RedcapReport`]: the results of a REDCAP cache in a run.
 
 use iopilot_block::Distribution;
-use iopilot_redcap::{CacheCounters, CacheGeometry, Redcap, ReferenceDisk};
+use iopilot_redcap::{CacheCounters, CacheGeometry, Miss, Redcap, ReferenceDisk};
 use serde::Serialize;
 
 /// The results of a REDCAP cache in a run. Blocks are of 4 KiB. A read of several segments is several partial reads.
@@ -45,12 +45,20 @@ pub struct CheckReport {
     pub with_cache_ms: f64,
     /// The cost without the cache: the right side.
     pub without_cache_ms: f64,
+    /// With `adaptive`, what the trial says of the cost of the window as it was served, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_ms: Option<f64>,
+    /// What it cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_ms: Option<f64>,
     /// Whether the cache was active before the decision, and whether it is after it.
     pub active: [bool; 2],
     /// The share of the disk for which the cache is off after the decision, in percent.
     pub off_percent: f64,
     /// The segments after the decision.
     pub geometry: CacheGeometry,
+    /// How a segment that is absent is read after the decision.
+    pub miss: Miss,
 }
 
 /// The requests that reached the disk's queue, prefetches among them.
@@ -85,6 +93,9 @@ impl RedcapReport {
             active: [check.before.is_active(), check.after.is_active()],
             off_percent: 0.0,
             geometry: cache.geometry(),
+            miss: cache.miss(),
+            predicted_ms: None,
+            measured_ms: None,
         });
         Self {
             settings,

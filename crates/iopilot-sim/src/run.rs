@@ -1,6 +1,7 @@
 //! [`run`]: runs any source on any device under one scheduler.
 
 use crate::block_config::ResolvedQueue;
+use crate::cache_decider::CacheDecider;
 use crate::cpu_timing::{CpuTiming, FixedCosts};
 use crate::engine::{SimulationEngine, Stuck};
 use crate::error::SimError;
@@ -47,13 +48,32 @@ pub fn run<S: Source, D: Device>(
     config: &RunConfig,
     progress: &Progress,
 ) -> Result<RunReport, SimError> {
-    let mut log = Vec::new();
+    run_decided(source, device, scheduler, config, progress, None, None)
+}
+
+/// As [`run_logged`], with a decider for a cache whose algorithm is `adaptive`. If `config` wants a log and there is no
+/// `log`, the report has it.
+pub(crate) fn run_decided<S: Source, D: Device>(
+    source: S,
+    device: D,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+    progress: &Progress,
+    log: Option<LogSink<'_>>,
+    decider: Option<Box<dyn CacheDecider>>,
+) -> Result<RunReport, SimError> {
+    let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
+    let engine = decided(source, device, cpus, scheduler, config, log.is_some() || config.log, decider)?;
+    if log.is_some() || !config.log {
+        return run_engine(engine, scheduler, config, progress, log);
+    }
+    let mut kept = Vec::new();
     let mut keep = |record: &TraceRecord| {
-        log.push(record.clone());
+        kept.push(record.clone());
         Ok(())
     };
-    let report = run_logged(source, device, scheduler, config, progress, config.log.then_some(&mut keep))?;
-    Ok(RunReport { log: config.log.then_some(log), ..report })
+    let report = run_engine(engine, scheduler, config, progress, Some(&mut keep))?;
+    Ok(RunReport { log: Some(kept), ..report })
 }
 
 /// The function to which [`run_logged`] sends the record of each request. An error ends the run.
@@ -87,15 +107,42 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     scheduler: &SchedulerSpec,
     config: &RunConfig,
     progress: &Progress,
-    mut log: Option<LogSink<'_>>,
+    log: Option<LogSink<'_>>,
 ) -> Result<RunReport, SimError> {
-    if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive) {
+    let engine = decided(source, device, cpus, scheduler, config, log.is_some(), None)?;
+    run_engine(engine, scheduler, config, progress, log)
+}
+
+/// The engine of a run, with a decider for its cache.
+fn decided<S: Source, D: Device, C: CpuTiming>(
+    source: S,
+    device: D,
+    cpus: C,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+    log: bool,
+    decider: Option<Box<dyn CacheDecider>>,
+) -> Result<RunEngine<S, D, C>, SimError> {
+    if let Some(spec) = config.redcap.as_ref().filter(|spec| spec.algorithm == Algorithm::Adaptive && decider.is_none())
+    {
         // Nothing here decides for the cache.
         let expected = "an algorithm that decides by itself: nothing decides for `adaptive` in this run";
         return Err(InputError::new("redcap: algorithm", spec.algorithm.name(), expected).into());
     }
     let (queue, built) = config.scheduler_for(scheduler, &device)?;
-    let engine = assembled(source, queue, (scheduler, built), device, cpus, config, log.is_some())?;
+    let mut engine = assembled(source, queue, (scheduler, built), device, cpus, config, log)?;
+    engine.decide_by(decider);
+    Ok(engine)
+}
+
+/// Runs an engine to the end.
+fn run_engine<S: Source, D: Device, C: CpuTiming>(
+    engine: RunEngine<S, D, C>,
+    scheduler: &SchedulerSpec,
+    config: &RunConfig,
+    progress: &Progress,
+    mut log: Option<LogSink<'_>>,
+) -> Result<RunReport, SimError> {
     let done = engine.run(|n, recorder| {
         progress.add(n);
         match (&mut log, &mut recorder.log) {
@@ -114,6 +161,9 @@ pub fn run_timed<S: Source, D: Device, C: CpuTiming>(
     }
 }
 
+/// The engine of a run.
+pub(crate) type RunEngine<S, D, C> = SimulationEngine<S, D, C, RedcapReferenceDisk>;
+
 /// The engine of a run, with a cache if `config` has one.
 pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     source: S,
@@ -123,7 +173,7 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     cpus: C,
     config: &RunConfig,
     log: bool,
-) -> Result<SimulationEngine<S, D, C, RedcapReferenceDisk>, SimError> {
+) -> Result<RunEngine<S, D, C>, SimError> {
     let Some(redcap) = &config.redcap else {
         let recorder = Recorder::new(log || config.disk_log, config.outcomes);
         return Ok(SimulationEngine::new(source, queue, scheduler, device, cpus, recorder).with_warm_up(config.warm_up));
@@ -132,7 +182,8 @@ pub(crate) fn assembled<S: Source, D: Device, C: CpuTiming>(
     let needed = redcap.algorithm.needs_reference_disk();
     let disk = needed.then(|| RedcapReferenceDisk::new(spec, capacity, config)).transpose()?;
     let recorder = Recorder::new(log, config.outcomes);
-    let layer = RedcapLayer::new(Redcap::with_reference_disk(redcap, capacity, disk)?, redcap, recorder);
+    let mut layer = RedcapLayer::new(Redcap::with_reference_disk(redcap, capacity, disk)?, redcap, recorder);
+    layer.set_queue_limit(queue.requests());
     let below = Recorder::new(config.disk_log, false);
     let engine = SimulationEngine::new(source, queue, scheduler, device, cpus, below);
     Ok(engine.with_redcap(layer).with_warm_up(config.warm_up))

@@ -1,5 +1,6 @@
 //! [`Session`]: a run in steps, which can be inspected, and whose scheduler can be changed.
 
+use crate::cache_decider::CacheDecider;
 use crate::cpu_timing::FixedCosts;
 use crate::engine::SimulationEngine;
 use crate::error::SimError;
@@ -33,6 +34,12 @@ impl<S: Source, D: Device> Session<S, D> {
         let cpus = FixedCosts::new(&config.host, device.hardware_queues(), config.seed);
         let engine = assembled(source, queue, (scheduler, scheduler_built), device, cpus, config, config.log)?;
         Ok(Self { engine, config: config.clone(), scheduler: scheduler.clone() })
+    }
+
+    /// Lets `decider` decide for the REDCAP cache, if there is one, whose algorithm is [`iopilot_redcap::Algorithm::Adaptive`].
+    /// To be called before the first event.
+    pub fn set_cache_decider(&mut self, decider: Box<dyn CacheDecider>) {
+        self.engine.decide_by(Some(decider));
     }
 
     /// Handles every event that is due by `until`. False once the workload has ended.
@@ -86,7 +93,9 @@ impl<S: Source, D: Device> Session<S, D> {
         let (queue, scheduler_built) = self.config.scheduler_for(scheduler, &self.engine.device)?;
         if let Some(layer) = self.engine.redcap_mut() {
             layer.set_scheduler(scheduler, &self.config)?;
+            layer.set_queue_limit(queue.requests());
         }
+        self.engine.follow_scheduler(scheduler, &self.config);
         self.engine.switch(queue, scheduler_built, 1, now);
         self.scheduler = scheduler.clone();
         Ok(())

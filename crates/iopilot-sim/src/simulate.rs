@@ -1,9 +1,10 @@
 //! [`simulate`]: a workload on a machine, under a scheduler.
 
+use crate::cache_decider::CacheDecider;
 use crate::error::SimError;
 use crate::machine::Machine;
 use crate::report::RunReport;
-use crate::run::{LogSink, Progress, run, run_logged};
+use crate::run::{LogSink, Progress, run, run_decided, run_logged};
 use crate::run_config::RunConfig;
 use crate::session::Session;
 use crate::warm_up::WarmUp;
@@ -51,6 +52,23 @@ pub fn begin<'w>(
 ) -> Result<Session<impl Source + Clone + Send + Sync + use<'w>, AnyDevice>, SimError> {
     let source = workload.source(machine.capacity(), machine.processes().as_ref(), config.seed)?;
     Session::new(source, machine.device(), scheduler, config)
+}
+
+/// As [`simulate`] and [`simulate_logged`], with a decider for the machine's cache, if that has the algorithm `adaptive`.
+///
+/// # Errors
+/// As [`simulate`], and those of `log` and of the decider.
+pub fn simulate_decided(
+    machine: &Machine,
+    workload: &Workload,
+    scheduler: &SchedulerSpec,
+    options: &RunOptions,
+    progress: &Progress,
+    log: Option<LogSink<'_>>,
+    decider: Option<Box<dyn CacheDecider>>,
+) -> Result<RunReport, SimError> {
+    let source = workload.source(machine.capacity(), machine.processes().as_ref(), options.seed)?;
+    run_decided(source, machine.device(), scheduler, &machine.run_config(options), progress, log, decider)
 }
 
 /// Runs `workload` on `machine` under `scheduler`, and sends every request to `log` in order of

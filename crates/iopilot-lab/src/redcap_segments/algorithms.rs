@@ -5,7 +5,7 @@ use crate::gf::GfBenchmark;
 use crate::{ResultTable, Setup};
 use iopilot_block::{Nanos, Op};
 use iopilot_catalogue::{AnyDevice, Catalogue};
-use iopilot_dads::{RedcapPilot, fly_redcap};
+use iopilot_dads::{AdaptiveCache, RedcapPilot};
 use iopilot_device::Device;
 use iopilot_redcap::{Algorithm, RedcapSpec};
 use iopilot_sched::SchedulerSpec;
@@ -68,10 +68,11 @@ fn measure(device: &AnyDevice, processes: u32, cache: Option<&str>, setup: &Setu
     let (report, reads) = match adaptive {
         Some(spec) => {
             let spec: &RedcapSpec = spec;
-            let config = RunConfig { log: true, ..config.clone() };
-            let session = Session::new(source, device.clone(), &scheduler, &config)?;
+            let mut session = Session::new(source, device.clone(), &scheduler, &config)?;
             let pilot = RedcapPilot::new(spec, device.clone(), &scheduler, &config, device.capacity());
-            (fly_redcap(session, pilot)?, None)
+            session.set_cache_decider(Box::new(AdaptiveCache::new(pilot)));
+            session.run_until(Nanos::MAX)?;
+            (session.finish().0, None)
         }
         None => {
             let config = RunConfig { disk_log: true, ..config };

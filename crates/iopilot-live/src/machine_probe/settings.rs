@@ -2,6 +2,7 @@
 
 use crate::{BlockQueue, LiveError};
 use iopilot_sched::NO_SCHEDULER;
+use iopilot_sim::BlockConfig;
 use std::fs;
 use std::path::Path;
 
@@ -70,6 +71,21 @@ impl QueueSettings {
     pub(crate) fn tags(&self) -> u32 {
         self.nr_requests.saturating_mul(self.nr_hw_queues)
     }
+
+    /// The limits of the queue, for a simulation of it.
+    pub(crate) fn limits(&self) -> BlockConfig {
+        let own_tags = self.scheduler == NO_SCHEDULER;
+        BlockConfig {
+            nr_requests: Some(self.nr_requests).filter(|_| !own_tags),
+            host_tags: if own_tags { Some(self.nr_requests) } else { self.host_tags },
+            queue_depth: Some(self.depth),
+            max_sectors_kb: self.max_sectors_kb,
+            nomerges: self.nomerges.map_or(0, |nomerges| nomerges.min(2) as u8),
+            nr_hw_queues: u16::try_from(self.nr_hw_queues).ok(),
+            wbt_lat_usec: self.wbt_lat_usec,
+            ..BlockConfig::default()
+        }
+    }
 }
 
 /// The folders of hardware queues in `mq`.
@@ -96,6 +112,29 @@ mod tests {
     #[test]
     fn lists_of_cpus_are_counted() {
         assert_eq!(["0-3\n", "0", "0-1,4,6-7\n", "", "x"].map(online), [4, 1, 5, 1, 1]);
+    }
+
+    #[test]
+    fn a_simulated_queue_takes_as_many_requests() {
+        let settings = |scheduler: &str, nr_requests| QueueSettings {
+            scheduler: scheduler.to_owned(),
+            nr_hw_queues: 1,
+            nr_requests,
+            host_tags: Some(62),
+            depth: 4,
+            max_sectors_kb: Some(512),
+            nomerges: Some(0),
+            write_back: false,
+            fua: false,
+            wbt_lat_usec: None,
+            rotational: true,
+            cpus: 2,
+        };
+        let limits = |block: BlockConfig| (block.nr_requests, block.host_tags, block.queue_depth);
+        // Under `none` a request takes one of the driver's tags.
+        assert_eq!(limits(settings("none", 4).limits()), (None, Some(4), Some(4)));
+        assert_eq!(limits(settings("mq-deadline", 64).limits()), (Some(64), Some(62), Some(4)));
+        assert!(settings("bfq", 64).limits().check().is_ok());
     }
 
     #[test]

@@ -80,8 +80,6 @@ pub(super) struct CacheBody {
     /// Bytes that the cache may hold now.
     limit: u64,
     ring: Arc<Ring>,
-    /// With this many parts in flight, prefetches are given up.
-    congested: usize,
     actions: Vec<RedcapAction>,
     originals: Slab<Option<Original>, SourceHandle>,
     /// By the index of the part.
@@ -121,12 +119,13 @@ unsafe impl Send for CacheBody {}
 
 impl CacheBody {
     pub(super) fn new(
-        cache: CachePolicy,
+        mut cache: CachePolicy,
         spec: &RedcapSpec,
         frames: Frames,
         ring: Arc<Ring>,
-        congested: usize,
+        requests: u32,
     ) -> Self {
+        cache.set_queue_limit(requests);
         Self {
             cache,
             frames,
@@ -135,7 +134,6 @@ impl CacheBody {
             segment_sectors: u64::from(spec.geometry.segment_sectors().0),
             limit: spec.most_bytes(),
             ring,
-            congested,
             actions: Vec::new(),
             originals: Slab::new(),
             parts: Vec::new(),
@@ -154,6 +152,11 @@ impl CacheBody {
     /// Makes all later requests fail.
     pub(super) fn close(&mut self) {
         self.closed = true;
+    }
+
+    /// The queue of the disk takes so many requests before a process sleeps.
+    pub(super) fn set_queue_limit(&mut self, requests: u32) {
+        self.cache.set_queue_limit(requests);
     }
 
     /// Takes a request from above.
@@ -296,10 +299,6 @@ impl CacheBody {
         while let Some(&action) = actions.get(next) {
             next += 1;
             match action {
-                RedcapAction::Send(part) if part.role == Role::Prefetch && self.in_flight >= self.congested => {
-                    self.tally.given_up();
-                    self.cache.dropped(part.id, at, &mut actions);
-                }
                 RedcapAction::Send(part) => {
                     if self.send(part, at).is_err() {
                         let served = PartTimes { inserted: at, dispatched: at, completed: at, merged: Sectors(0) };
@@ -323,6 +322,8 @@ impl CacheBody {
                     self.cache.copied(copy, at, &mut actions);
                 }
                 RedcapAction::Done { io, failed } => self.finish(io, failed, at),
+                // The kernel knows no criticality.
+                RedcapAction::Raise { .. } => {}
             }
             self.follow_geometry();
         }

@@ -1,7 +1,7 @@
 //! [`Decider`]: decides for the algorithm `adaptive`, by trials on a model of the disk.
 
 use crate::dads::{Simulators, simulators};
-use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError};
+use crate::{BlockQueue, DiskIdentity, LearnedDisk, LiveError, QueueSettings};
 use iopilot_block::InputError;
 use iopilot_catalogue::AnyDevice;
 use iopilot_dads::{CacheSetting, RedcapCheck, RedcapPilot};
@@ -45,6 +45,9 @@ enum Model {
 /// Decides whether a cache is of use. Each window of requests is tried with the cache and without it.
 pub(super) struct Decider {
     spec: RedcapSpec,
+    /// The queue of the disk, and its settings.
+    queue: Option<BlockQueue>,
+    settings: Option<QueueSettings>,
     /// Sectors of what is cached.
     sectors: u64,
     scheduler: SchedulerSpec,
@@ -86,10 +89,38 @@ impl Decider {
             (RedcapModel::Learned { .. }, None) => Model::None,
         };
         let scheduler = scheduler_of(queue)?;
-        let rotational = queue.and_then(|queue| queue.read("rotational").ok()).is_none_or(|text| text == "1");
-        let config = RunConfig { rotational, ..RunConfig::default() };
+        let settings = queue.and_then(|queue| QueueSettings::of(queue).ok());
+        let config = config_of(settings.as_ref());
         let sectors = sectors.end - sectors.start;
-        Ok(Self { spec: spec.clone(), sectors, scheduler, config, model, pilot: None, learned_from: 0, pool: None })
+        Ok(Self {
+            spec: spec.clone(),
+            queue: queue.cloned(),
+            settings,
+            sectors,
+            scheduler,
+            config,
+            model,
+            pilot: None,
+            learned_from: 0,
+            pool: None,
+        })
+    }
+
+    /// Follows a change of the queue's scheduler and limits. Returns how many requests the queue takes before a process
+    /// sleeps, if that is known.
+    pub(super) fn follow_queue(&mut self) -> Option<u32> {
+        let settings = self.queue.as_ref().and_then(|queue| QueueSettings::of(queue).ok())?;
+        let requests = settings.tags();
+        if self.settings.as_ref() != Some(&settings) {
+            self.config = config_of(Some(&settings));
+            // A scheduler that cannot be simulated was reported as `none` before, too.
+            self.scheduler = scheduler_of(self.queue.as_ref()).unwrap_or_else(|_| self.scheduler.clone());
+            if let Some(pilot) = &mut self.pilot {
+                pilot.set_queue(&self.scheduler, &self.config);
+            }
+            self.settings = Some(settings);
+        }
+        Some(requests)
     }
 
     /// How the cache is to be used; `None` before anything was tried.
@@ -167,6 +198,12 @@ impl Decider {
             }
         }
     }
+}
+
+/// The settings of trials above a queue with these settings.
+fn config_of(settings: Option<&QueueSettings>) -> RunConfig {
+    let rotational = settings.is_none_or(|settings| settings.rotational);
+    RunConfig { rotational, block: settings.map(QueueSettings::limits).unwrap_or_default(), ..RunConfig::default() }
 }
 
 /// The scheduler of a queue. A scheduler that cannot be simulated counts as serving in order of arrival, and so does a

@@ -100,6 +100,9 @@ pub fn dry_run(
             active: [active, check.setting.active],
             off_percent: 100.0 * check.setting.regions.off_share(),
             geometry: check.setting.geometry,
+            miss: check.setting.miss,
+            predicted_ms: None,
+            measured_ms: None,
         };
         tell(&note);
         report.checks.push(note);

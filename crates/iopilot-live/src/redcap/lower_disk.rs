@@ -2,7 +2,7 @@
 
 use crate::block_server::{is_in_use, mount_points};
 use crate::queue::disk_of;
-use crate::{BlockQueue, LiveError};
+use crate::{BlockQueue, LiveError, QueueSettings};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -24,7 +24,7 @@ pub(super) struct LowerDisk {
     pub(super) logical_block: u32,
     pub(super) rotational: bool,
     pub(super) discards: bool,
-    /// `nr_requests` of its queue: with more requests in flight, prefetches are given up.
+    /// The requests that its queue takes before a process sleeps. While as many are in flight, prefetches wait.
     pub(super) requests: u32,
     /// The queue of the disk that it is, or is part of; `None` where its driver has none.
     pub(super) queue: Option<BlockQueue>,
@@ -66,6 +66,7 @@ impl LowerDisk {
             io::ErrorKind::ReadOnlyFilesystem => wrong("read-only, expected one that can be written to".to_owned()),
             _ => LiveError::io(path, e),
         })?;
+        let below = disk.file_name().and_then(|name| BlockQueue::open(&Path::new("/dev").join(name)).ok());
         let size = read("size").unwrap_or(0) * 512;
         Ok(Self {
             file: Mutex::new(Some(file)),
@@ -75,8 +76,8 @@ impl LowerDisk {
             logical_block: queue("logical_block_size").and_then(|n| u32::try_from(n).ok()).unwrap_or(512),
             rotational: queue("rotational") == Some(1),
             discards: queue("discard_max_bytes").is_some_and(|bytes| bytes > 0),
-            requests: queue("nr_requests").and_then(|n| u32::try_from(n).ok()).unwrap_or(128),
-            queue: disk.file_name().and_then(|name| BlockQueue::open(&Path::new("/dev").join(name)).ok()),
+            requests: below.as_ref().and_then(|queue| QueueSettings::of(queue).ok()).map_or(128, |queue| queue.tags()),
+            queue: below,
         })
     }
 }

@@ -22,7 +22,7 @@ const FAMILIES: [(&str, &str, Value); 21] = [
     ("disk_reads_total", "Reads of the disk below.", |s| s.disk.requests.read as f64),
     ("disk_read_bytes_total", "Bytes of these reads.", |s| s.disk.bytes.read as f64),
     ("disk_prefetches_total", "Prefetches among these reads.", |s| s.disk.prefetches as f64),
-    ("disk_prefetches_given_up_total", "Prefetches that were not sent: too much was under way.", |s| {
+    ("disk_prefetches_given_up_total", "Prefetches that waited for room in the queue, and were given up.", |s| {
         s.disk.given_up as f64
     }),
     ("disk_errors_total", "Requests to the disk that failed.", |s| s.disk.errors.total() as f64),

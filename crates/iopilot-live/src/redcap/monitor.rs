@@ -2,12 +2,14 @@
 
 use super::body::now;
 use super::cached_disk::CachedDisk;
+use super::disagreement;
 use super::pilot::SharedNotes;
 use super::pressure::CacheLimit;
 use super::status::{MemoryUse, RedcapStatus, StatusCheck};
+use super::tally::DiskTraffic;
 use super::warmer::SharedWarmth;
 use iopilot_block::Nanos;
-use iopilot_redcap::{ActivationCheck, CacheGeometry, RedcapSpec};
+use iopilot_redcap::{ActivationCheck, CacheGeometry, Miss, RedcapSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -50,17 +52,19 @@ impl Monitor {
         let now = now();
         let body = self.disk.lock();
         let (application, disk) = body.tally.traffic(body.pending(), body.in_flight());
+        let disk = DiskTraffic { given_up: body.cache.counters().given_up, ..disk };
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let decided = notes.checks.iter().copied();
         let from = body.cache.checks().len().saturating_sub(CHECKS);
         let geometry = body.geometry();
-        let checked = body.cache.checks().range(from..).map(|check| of_policy(check, geometry));
+        let checked = body.cache.checks().range(from..).map(|check| of_policy(check, geometry, body.cache.miss()));
         RedcapStatus {
             up_s: now.since(self.began).as_secs_f64(),
             state: body.cache.state(),
             geometry,
             off_percent: 100.0 * body.cache.off_share(),
             model_incomplete: notes.model_incomplete.clone(),
+            warnings: disagreement::warnings(disk.prefetches, body.cache.counters(), &notes.checks),
             application,
             disk,
             cache: *body.cache.counters(),
@@ -79,7 +83,7 @@ impl Monitor {
     }
 }
 
-fn of_policy(check: &ActivationCheck, geometry: CacheGeometry) -> StatusCheck {
+fn of_policy(check: &ActivationCheck, geometry: CacheGeometry, miss: Miss) -> StatusCheck {
     StatusCheck {
         at: check.at,
         with_cache_ms: 1e3 * check.with_cache.as_secs_f64(),
@@ -88,5 +92,8 @@ fn of_policy(check: &ActivationCheck, geometry: CacheGeometry) -> StatusCheck {
         after: check.after.is_active(),
         off_percent: 0.0,
         geometry,
+        miss,
+        predicted_ms: None,
+        measured_ms: None,
     }
 }

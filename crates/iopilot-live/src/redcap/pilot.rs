@@ -44,6 +44,9 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
         let start = disk.disk().start;
         window.below.iter_mut().for_each(|record| record.lba = Lba(record.lba.0 + start));
         decider.observe(&window.below);
+        if let Some(requests) = decider.follow_queue() {
+            disk.with(|body| body.set_queue_limit(requests));
+        }
         let (active, at) = (decider.setting().is_some_and(|setting| setting.active), now());
         let mut why = decider.why_incomplete();
         match decider.decide(&mut window.above, window.pending) {
@@ -52,6 +55,7 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
                 if check.changes {
                     let resized = disk.with(|body| {
                         let resized = body.set_geometry(setting.geometry, now());
+                        body.cache.set_miss(setting.miss);
                         body.set_off_regions(&setting.regions.off(), now());
                         body.set_active(setting.active, now());
                         resized
@@ -59,9 +63,20 @@ pub(super) fn run_pilot(mut decider: Decider, disk: &CachedDisk, notes: &SharedN
                     why = why.or_else(|| resized.err().map(|e| e.to_string()));
                 }
                 let (with_cache_ms, without_cache_ms) = (1e3 * check.with_s, 1e3 * check.without_s);
+                let (predicted_ms, measured_ms) = (Some(1e3 * check.before_s), check.measured_s.map(|s| 1e3 * s));
                 let (before, after, off_percent) = (active, setting.active, 100.0 * setting.regions.off_share());
-                let geometry = setting.geometry;
-                let check = StatusCheck { at, with_cache_ms, without_cache_ms, before, after, off_percent, geometry };
+                let check = StatusCheck {
+                    at,
+                    with_cache_ms,
+                    without_cache_ms,
+                    predicted_ms,
+                    measured_ms,
+                    before,
+                    after,
+                    off_percent,
+                    geometry: setting.geometry,
+                    miss: setting.miss,
+                };
                 let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
                 notes.checks.push_back(check);
                 if notes.checks.len() > REMEMBERED {

@@ -100,7 +100,7 @@ impl RedcapServer {
             LiveError::Device { path: "io_uring".into(), reason }
         })?;
         let ring = Arc::new(ring);
-        let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), lower.requests as usize);
+        let body = CacheBody::new(cache, &spec, frames, Arc::clone(&ring), lower.requests);
         let claim = state.claim(options.name.as_deref())?;
         let folder = claim.folder().to_owned();
         let ending = EndSignal::new()?;

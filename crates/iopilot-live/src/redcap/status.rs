@@ -2,7 +2,7 @@
 
 use super::tally::{ApplicationTraffic, DiskTraffic};
 use iopilot_block::Nanos;
-use iopilot_redcap::{CacheCounters, CacheGeometry, CacheState};
+use iopilot_redcap::{CacheCounters, CacheGeometry, CacheState, Miss};
 use serde::{Deserialize, Serialize};
 
 /// The state of a cache, and its counters since it was attached.
@@ -21,6 +21,9 @@ pub struct RedcapStatus {
     /// Why the algorithm decides nothing; `None` if it does.
     #[serde(alias = "lacks")]
     pub model_incomplete: Option<String>,
+    /// Where the cache does not do on the disk what the trials assume.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The requests of the cached disk's users.
     pub application: ApplicationTraffic,
     /// The requests to the disk below.
@@ -85,6 +88,15 @@ pub struct CheckNote {
     /// The segments after the decision.
     #[serde(default)]
     pub geometry: CacheGeometry,
+    /// How a segment that is absent is read after the decision.
+    #[serde(default)]
+    pub miss: Miss,
+    /// With `adaptive`, what the trial says of the cost of the window as it was served, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_ms: Option<f64>,
+    /// What it cost, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_ms: Option<f64>,
 }
 
 /// A decision as it is kept.
@@ -93,10 +105,13 @@ pub(super) struct StatusCheck {
     pub(super) at: Nanos,
     pub(super) with_cache_ms: f64,
     pub(super) without_cache_ms: f64,
+    pub(super) predicted_ms: Option<f64>,
+    pub(super) measured_ms: Option<f64>,
     pub(super) before: bool,
     pub(super) after: bool,
     pub(super) off_percent: f64,
     pub(super) geometry: CacheGeometry,
+    pub(super) miss: Miss,
 }
 
 impl StatusCheck {
@@ -108,6 +123,9 @@ impl StatusCheck {
             active: [self.before, self.after],
             off_percent: self.off_percent,
             geometry: self.geometry,
+            miss: self.miss,
+            predicted_ms: self.predicted_ms,
+            measured_ms: self.measured_ms,
         }
     }
 }

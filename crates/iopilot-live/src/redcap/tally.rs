@@ -33,7 +33,7 @@ pub struct DiskTraffic {
     pub errors: OpCounts,
     /// Prefetches among them: requests that no process waits for.
     pub prefetches: u64,
-    /// Prefetches that were given up, because too many requests were in flight.
+    /// Prefetches that had to wait for room in the disk's queue, and were given up.
     pub given_up: u64,
     /// Requests in flight.
     pub in_flight: u64,
@@ -67,11 +67,6 @@ impl CacheTally {
         *self.disk.bytes.of(part.op) += part.sectors.bytes();
         *self.disk.errors.of(part.op) += u64::from(!good);
         self.disk.prefetches += u64::from(part.role == Role::Prefetch);
-    }
-
-    /// Counts a prefetch that is not sent.
-    pub(super) fn given_up(&mut self) {
-        self.disk.given_up += 1;
     }
 
     /// What was counted, with so many requests in flight above and below.

@@ -9,6 +9,12 @@ use iopilot_block::Nanos;
 impl<V: ReferenceDisk> Redcap<V> {
     /// Turns the cache on or off, for the algorithm `adaptive`, or for the user. Any other algorithm continues from there.
     pub fn set_active(&mut self, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
+        self.choose(active, now, out);
+        self.settle(now, out);
+    }
+
+    /// Turns the cache on or off, or notes that for the end of a change of geometry.
+    pub(super) fn choose(&mut self, active: bool, now: Nanos, out: &mut Vec<RedcapAction>) {
         match &mut self.rebuild {
             Some(rebuild) => rebuild.active = active,
             None if active != self.state.is_active() => self.change(active, now, out),
@@ -20,7 +26,7 @@ impl<V: ReferenceDisk> Redcap<V> {
     pub(super) fn follow(&mut self, verdict: Option<ActivationVerdict>, now: Nanos, out: &mut Vec<RedcapAction>) {
         let Some(ActivationVerdict { with_cache, without_cache, good, active }) = verdict else { return };
         let before = self.state;
-        self.set_active(active, now, out);
+        self.choose(active, now, out);
         let (reads, after) = (self.ended_reads, self.state);
         self.checks.add(ActivationCheck { at: now, reads, with_cache, without_cache, good, before, after });
     }

@@ -12,21 +12,21 @@ use iopilot_block::{Nanos, Op};
 enum End<'a> {
     Served(&'a PartTimes),
     Failed(&'a PartTimes),
-    Dropped(Nanos),
+    GivenUp(Nanos),
 }
 
 impl End<'_> {
     const fn at(&self) -> Nanos {
         match self {
             Self::Served(served) | Self::Failed(served) => served.completed,
-            Self::Dropped(now) => *now,
+            Self::GivenUp(now) => *now,
         }
     }
 
     const fn times(&self) -> Option<&PartTimes> {
         match self {
             Self::Served(served) | Self::Failed(served) => Some(served),
-            Self::Dropped(_) => None,
+            Self::GivenUp(_) => None,
         }
     }
 
@@ -39,18 +39,19 @@ impl<V: ReferenceDisk> Redcap<V> {
     /// The disk has served a part; its data for the frames are there.
     pub fn served(&mut self, part: PartId, served: PartTimes, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Served(&served), out);
+        self.settle(served.completed, out);
     }
 
     /// The disk has failed at a part. A prefetch that fails leaves holes, and its original does not fail. The requested blocks
     /// of a combined read are read again, alone.
     pub fn failed(&mut self, part: PartId, served: PartTimes, out: &mut Vec<RedcapAction>) {
         self.end(part, End::Failed(&served), out);
+        self.settle(served.completed, out);
     }
 
-    /// The body has dropped a part that it had not sent: a prefetch, because the queue is congested. Any other part counts as
-    /// failed.
-    pub fn dropped(&mut self, part: PartId, now: Nanos, out: &mut Vec<RedcapAction>) {
-        self.end(part, End::Dropped(now), out);
+    /// A part that the disk has not served will not be sent. A prefetch leaves holes; any other part counts as failed.
+    pub(crate) fn dropped(&mut self, part: PartId, now: Nanos, out: &mut Vec<RedcapAction>) {
+        self.end(part, End::GivenUp(now), out);
     }
 
     /// A copy has ended.
@@ -63,11 +64,14 @@ impl<V: ReferenceDisk> Redcap<V> {
             let slot = partial.slot;
             self.cache.unpin(slot);
             self.partial_ended(id, now, out);
+            self.settle(now, out);
         }
     }
 
     fn end(&mut self, part: PartId, end: End<'_>, out: &mut Vec<RedcapAction>) {
-        let record = *self.parts.remove(part.0);
+        let removed = self.parts.remove(part.0);
+        removed.in_flight = false;
+        let record = *removed;
         let now = end.at();
         if let Some(served) = end.times() {
             self.block_time.add(served, (record.to - record.from).div_ceil(8));
@@ -172,7 +176,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         match end {
             End::Served(_) => segment.valid = segment.valid | came,
             End::Failed(_) => self.counters.failed_blocks += record.stored.len(),
-            End::Dropped(_) => self.counters.dropped_blocks += record.stored.len(),
+            End::GivenUp(_) => self.counters.dropped_blocks += record.stored.len(),
         }
         segment.coming = segment.coming - record.stored;
         segment.doomed = segment.doomed - record.stored;

@@ -33,6 +33,7 @@ impl<V: ReferenceDisk> Redcap<V> {
             let segments = self.layout.first_from(range.start)..self.layout.first_from(range.end);
             self.set_region(segments, false, now, out);
         }
+        self.settle(now, out);
     }
 
     /// The share of the disk's segments for which the cache is turned off, from 0 to 1.
@@ -78,6 +79,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.counters.doomed_blocks += doomed.len();
         segment.coming = segment.coming - blocks;
         segment.doomed = segment.doomed | doomed;
+        self.blocks_taken_out |= segment.put_off > 0;
         self.cache.take_out(slot, blocks);
         if !doomed.is_empty() {
             self.wake(slot, doomed, (now, now), out);

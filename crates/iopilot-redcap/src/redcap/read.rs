@@ -59,7 +59,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         let slot = self.cache.allocate(number);
         self.counters.evictions = self.cache.evictions();
         match slot {
-            Some(slot) => self.miss(original, slot, part, (asked, all), out),
+            Some(slot) => self.missed(original, slot, part, (asked, all), now, out),
             None => {
                 self.counters.pass_bys += 1;
                 self.pass(original, part, asked.len(), out);
@@ -82,12 +82,13 @@ impl<V: ReferenceDisk> Redcap<V> {
     }
 
     /// The segment is absent: reads the requested blocks, and prefetches the rest into the frames of `slot`.
-    fn miss(
+    fn missed(
         &mut self,
         original: u32,
         slot: u32,
         part: (u64, u64),
         (asked, all): (SegmentBlocks, SegmentBlocks),
+        now: Nanos,
         out: &mut Vec<RedcapAction>,
     ) {
         let rest = all - asked;
@@ -109,14 +110,21 @@ impl<V: ReferenceDisk> Redcap<V> {
             Miss::Split => {
                 self.ask(requested, out);
                 let head = asked.before(rest);
-                self.prefetch(fetch, slot, rest - head, out);
-                self.prefetch(fetch, slot, head, out);
+                self.prefetch(fetch, slot, rest - head, now, out);
+                self.prefetch(fetch, slot, head, now, out);
             }
         }
     }
 
     /// Reads blocks into the frames of `slot`.
-    pub(super) fn prefetch(&mut self, fetch: u32, slot: u32, blocks: SegmentBlocks, out: &mut Vec<RedcapAction>) {
+    pub(super) fn prefetch(
+        &mut self,
+        fetch: u32,
+        slot: u32,
+        blocks: SegmentBlocks,
+        now: Nanos,
+        out: &mut Vec<RedcapAction>,
+    ) {
         let number = self.cache.number(slot);
         let original = self.fetches[fetch].original;
         for run in blocks.runs() {
@@ -126,10 +134,9 @@ impl<V: ReferenceDisk> Redcap<V> {
                 let stored = self.layout.blocks(number, from, to);
                 self.cache.pin(slot);
                 self.fetches[fetch].left += 1;
-                self.send(
-                    PartRecord { fetch, slot, stored, ..PartRecord::new(Role::Prefetch, original, (from, to)) },
-                    out,
-                );
+                let prefetch =
+                    PartRecord { fetch, slot, stored, ..PartRecord::new(Role::Prefetch, original, (from, to)) };
+                self.send_or_put_off(prefetch, now, out);
                 from = to;
             }
         }
@@ -183,6 +190,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         record.waiting = waits;
         if waits {
             self.cache.get_mut(slot).waiters.push_back(&mut self.waiters, partial);
+            self.hurry(original, slot, todo, out);
         } else if !todo.is_empty() {
             self.copy(partial, number, todo, out);
         }

@@ -44,6 +44,7 @@ impl<V: ReferenceDisk> Redcap<V> {
             self.change(false, now, out);
         }
         self.rebuild_if_unused(now, out);
+        self.settle(now, out);
         Ok(())
     }
 
@@ -62,6 +63,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         (self.geometry, self.layout, self.regions) = (geometry, new, regions);
         self.cache = self.cache.emptied(geometry.segments);
         self.simulated = self.simulated.emptied(geometry.segments);
-        self.set_active(active, now, out);
+        self.prefetches.set_segments(geometry.segments);
+        self.choose(active, now, out);
     }
 }

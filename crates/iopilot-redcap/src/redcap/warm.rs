@@ -56,7 +56,7 @@ impl<V: ReferenceDisk> Redcap<V> {
         self.cache.get_mut(slot).coming = all;
         self.counters.prefetched_blocks += all.len();
         let fetch = self.fetches.insert(Fetch { original, left: 0, times: MissTimes::default() });
-        self.prefetch(fetch, slot, all, out);
+        self.prefetch(fetch, slot, all, now, out);
         true
     }
 }

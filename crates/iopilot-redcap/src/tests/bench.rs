@@ -40,6 +40,8 @@ pub(super) struct Bench<V = NoReferenceDisk> {
     /// Parts and copies in flight, by first sector.
     parts: Vec<(u64, Role, PartId)>,
     copies: Vec<(u64, CopyId)>,
+    /// The addresses of parts that became time-critical.
+    raised: Vec<u64>,
 }
 
 /// The sectors of the disk: 15 segments of 32 KiB and 43 sectors, which are five blocks and a part of one.
@@ -55,7 +57,7 @@ impl<V: ReferenceDisk> Bench<V> {
     pub(super) fn with(spec: &str, disk: V) -> Self {
         let cache = Redcap::with_reference_disk(&RedcapSpec::parse(spec).unwrap(), CAPACITY, disk).unwrap();
         let merged = Sectors(0);
-        Self { cache, now: 0, merged, out: Vec::new(), parts: Vec::new(), copies: Vec::new() }
+        Self { cache, now: 0, merged, out: Vec::new(), parts: Vec::new(), copies: Vec::new(), raised: Vec::new() }
     }
 
     pub(super) fn actions(&mut self) -> Vec<RedcapAction> {
@@ -64,17 +66,23 @@ impl<V: ReferenceDisk> Bench<V> {
 
     fn steps(&mut self) -> Vec<Step> {
         let actions = self.actions();
-        let steps = actions.iter().map(|action| match *action {
-            RedcapAction::Send(part) => {
-                self.parts.push((part.lba.0, part.role, part.id));
-                Step::Send(part.io.0, part.role, part.lba.0, part.sectors.0)
-            }
-            RedcapAction::Copy { copy, io, lba, sectors, .. } => {
-                self.copies.push((lba.0, copy));
-                Step::Copy(io.0, lba.0, sectors.0)
-            }
-            RedcapAction::Done { io, failed: false } => Step::Done(io.0),
-            RedcapAction::Done { io, failed: true } => Step::Failed(io.0),
+        let steps = actions.iter().filter_map(|action| {
+            Some(match *action {
+                RedcapAction::Send(part) => {
+                    self.parts.push((part.lba.0, part.role, part.id));
+                    Step::Send(part.io.0, part.role, part.lba.0, part.sectors.0)
+                }
+                RedcapAction::Copy { copy, io, lba, sectors, .. } => {
+                    self.copies.push((lba.0, copy));
+                    Step::Copy(io.0, lba.0, sectors.0)
+                }
+                RedcapAction::Raise { part } => {
+                    self.raised.push(self.parts.iter().find(|other| other.2 == part).expect("it is in flight").0);
+                    return None;
+                }
+                RedcapAction::Done { io, failed: false } => Step::Done(io.0),
+                RedcapAction::Done { io, failed: true } => Step::Failed(io.0),
+            })
         });
         steps.collect()
     }
@@ -134,6 +142,26 @@ impl<V: ReferenceDisk> Bench<V> {
         self.cache.dropped(part, Nanos(self.now), &mut self.out);
         self.cache.check();
         self.steps()
+    }
+
+    /// The body could not send a prefetch.
+    pub(super) fn put_off(&mut self, lba: u64) -> Vec<Step> {
+        let part = self.take(lba, Role::Prefetch);
+        self.cache.put_off(part, Nanos(self.now), &mut self.out);
+        self.cache.check();
+        self.steps()
+    }
+
+    /// A process waits for an original. Returns the addresses of the parts that become time-critical.
+    pub(super) fn waits(&mut self, handle: u64) -> Vec<u64> {
+        self.cache.waits(SourceHandle(handle), &mut self.out);
+        assert_eq!(self.steps(), []);
+        self.raised()
+    }
+
+    /// The addresses of the parts that became time-critical since the last call.
+    pub(super) fn raised(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.raised)
     }
 
     pub(super) fn copied(&mut self, lba: u64) -> Vec<Step> {

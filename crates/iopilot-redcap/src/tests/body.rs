@@ -64,6 +64,8 @@ pub(super) struct Body<V> {
     pub(super) flips: bool,
     /// The number of changes of geometry.
     pub(super) rebuilt: u32,
+    /// The limit of the queue below.
+    limit: usize,
 }
 
 impl<V: ReferenceDisk> Body<V> {
@@ -87,7 +89,14 @@ impl<V: ReferenceDisk> Body<V> {
             slow: (0, 0),
             flips: false,
             rebuilt: 0,
+            limit: usize::MAX,
         }
+    }
+
+    /// Limits the queue below.
+    pub(super) fn set_limit(&mut self, requests: u32) {
+        self.limit = requests as usize;
+        self.cache.set_queue_limit(requests);
     }
 
     /// One random event.
@@ -99,7 +108,8 @@ impl<V: ReferenceDisk> Body<V> {
             20..45 if !self.copies.is_empty() => self.copy(),
             45..99 if !self.parts.is_empty() => self.part(),
             99 if self.flips => self.flip(),
-            _ => self.advance(),
+            _ if self.running.is_empty() => self.advance(),
+            _ => self.wait(),
         }
         self.cache.check();
     }
@@ -169,12 +179,17 @@ impl<V: ReferenceDisk> Body<V> {
             match action {
                 RedcapAction::Send(part) => {
                     assert!(part.lba.0 + u64::from(part.sectors.0) <= self.disk.len() as u64);
+                    assert!(!part.is_optional() || self.parts.len() < self.limit, "the queue below is full");
+                    assert!(self.parts.iter().all(|other| other.part.id != part.id), "nothing is sent twice");
                     let fails = self.errors && self.rng.random_range(0..12) == 0;
                     self.parts.push(InFlight { part, applied: false, data: Vec::new(), dispatched: 0, fails });
                 }
                 RedcapAction::Copy { copy, io, slot, lba, sectors } => {
                     let (from, to) = (lba.0, lba.0 + u64::from(sectors.0));
                     self.copies.push(CopyUnderWay { copy, io, slot, from, to });
+                }
+                RedcapAction::Raise { part } => {
+                    assert!(self.parts.iter().any(|other| other.part.id == part), "it is in flight");
                 }
                 RedcapAction::Done { io, failed } => self.done(io, failed),
             }
@@ -226,9 +241,14 @@ impl<V: ReferenceDisk> Body<V> {
         if self.parts[at].applied {
             self.report(at);
         } else if prefetch && self.rng.random_range(0..8) == 0 {
-            let id = self.parts.swap_remove(at).part.id;
+            let part = self.parts.swap_remove(at).part;
             let mut out = Vec::new();
-            self.cache.dropped(id, Nanos(self.now), &mut out);
+            if part.is_optional() && self.rng.random() {
+                self.cache.put_off(part.id, Nanos(self.now), &mut out);
+            } else {
+                self.cache.dropped(part.id, Nanos(self.now), &mut out);
+                self.cache.settle(Nanos(self.now), &mut out);
+            }
             self.act(out);
         } else {
             self.apply(at);
@@ -315,6 +335,15 @@ impl<V: ReferenceDisk> Body<V> {
             _ => self.cache.set_active(!self.cache.state().is_active(), now, &mut out),
         }
         self.act(out);
+    }
+
+    /// A process waits for an original.
+    fn wait(&mut self) {
+        let mut out = Vec::new();
+        let at = self.rng.random_range(0..self.running.len());
+        self.cache.waits(self.running[at].io.handle, &mut out);
+        self.act(out);
+        self.advance();
     }
 
     fn advance(&mut self) {

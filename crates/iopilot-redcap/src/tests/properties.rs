@@ -14,7 +14,8 @@ const SECTORS: u64 = 512 * 8 + 3;
 fn soak<V: ReferenceDisk>(spec: &str, seed: u64, steps: u64, disk: V, mischief: bool) -> Body<V> {
     let spec = RedcapSpec::parse(spec).unwrap();
     let mut body = Body::new(&spec, SECTORS, disk, Pcg64Mcg::seed_from_u64(seed));
-    for i in 0..20 {
+    for i in 0..20_usize {
+        body.set_limit([u32::MAX, 1, 4, 16][i % 4]);
         body.slow = if i % 2 == 0 { (500_000, 0) } else { (0, 1_000_000) };
         (body.errors, body.flips) = (mischief, mischief);
         for _ in 0..steps / 20 {

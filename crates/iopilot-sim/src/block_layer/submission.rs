@@ -39,15 +39,8 @@ impl BlockLayer {
         }
     }
 
-    /// A process now waits for the source's request `handle`: the request becomes time-critical, and the device is unplugged.
-    /// O(requests).
-    pub(crate) fn waits<D: Device>(
-        &mut self,
-        handle: SourceHandle,
-        now: Nanos,
-        device: &mut D,
-        cpus: &mut impl CpuTiming,
-    ) {
+    /// A process now waits for the request `handle`, which becomes time-critical. O(requests).
+    pub(crate) fn raise(&mut self, handle: SourceHandle, now: Nanos) {
         let Some(io) = self.ios.find(handle) else { return };
         let mut parts = std::mem::take(&mut self.raised);
         parts.extend(self.rqs.of_io(io));
@@ -57,6 +50,10 @@ impl BlockLayer {
             self.scheduler.raise(&mut self.rqs, whole, now);
         }
         self.raised = parts;
+    }
+
+    /// Unplugs the device, because a process waits for a request.
+    pub(crate) fn unplug<D: Device>(&mut self, now: Nanos, device: &mut D, cpus: &mut impl CpuTiming) {
         self.plug.unplug();
         self.run_queues(QueueRun::Other, now, device, cpus);
     }

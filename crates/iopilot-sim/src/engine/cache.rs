@@ -6,8 +6,8 @@ use crate::learning_disk::LearningDisk;
 use crate::redcap_layer::RedcapLayer;
 use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
-use iopilot_redcap::{CacheGeometry, RedcapAction, Role};
-use iopilot_workload::{Arrival, Source};
+use iopilot_redcap::{CacheGeometry, RedcapAction};
+use iopilot_workload::{Source, SourceHandle};
 use std::ops::Range;
 
 impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D, C, V> {
@@ -73,23 +73,27 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
             for action in actions.drain(..) {
                 let Some(layer) = &mut self.redcap else { break };
                 match action {
-                    RedcapAction::Send(part) if part.role == Role::Prefetch && !self.block.takes_at_once(&part) => {
-                        layer.give_up(&part, now);
+                    RedcapAction::Send(part) if part.is_optional() && !self.block.takes_at_once(&part) => {
+                        layer.put_off(&part, now);
                     }
                     RedcapAction::Send(part) => {
                         let arrival = layer.arrival_of(&part);
                         self.block.submit(&arrival, now);
                         sent = true;
                     }
+                    RedcapAction::Raise { part } => self.block.raise(RedcapLayer::<V>::handle_of(part), now),
                     RedcapAction::Copy { copy, io, sectors, .. } => {
                         let takes = layer.copy(io, sectors.0, now);
                         self.delays.push(now + takes, Delayed::Copied(copy));
                     }
-                    RedcapAction::Done { io, .. } => match layer.done(io, now) {
-                        (Arrival { handle, process, .. }, true) => self.completed(handle, process),
-                        // The task did not sleep.
-                        (Arrival { handle, .. }, false) => self.source.completed(handle, now),
-                    },
+                    RedcapAction::Done { io, .. } => {
+                        let done = layer.done(io, now);
+                        self.source.served(done.handle, done.cache_hit);
+                        match done.slept {
+                            true => self.completed(done.handle, done.process),
+                            false => self.source.completed(done.handle, now),
+                        }
+                    }
                 }
             }
             if let Some(layer) = &mut self.redcap {
@@ -99,6 +103,18 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
             }
         }
         sent
+    }
+
+    /// A process now waits for the workload's request `handle`.
+    pub(super) fn waits(&mut self, handle: SourceHandle) {
+        let now = self.now;
+        if let Some(layer) = &mut self.redcap {
+            layer.waits(handle);
+            self.carry_out();
+        } else {
+            self.block.raise(handle, now);
+        }
+        self.block.unplug(now, &mut self.device, &mut self.cpus);
     }
 
     /// Carries out the cache's actions outside of a batch of the workload.

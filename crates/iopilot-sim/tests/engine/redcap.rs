@@ -159,3 +159,114 @@ fn tables_of_another_disk_are_refused() {
     let error = run(reads([0]), device, &spec, &config, &Progress::default()).unwrap_err().to_string();
     assert!(error.contains("sectors of the tables: got 4711"), "{error}");
 }
+
+/// Processes that each read a file block by block, without thinking.
+struct Readers {
+    /// The next block of each process, and when it reads it.
+    next: Vec<(u64, Option<Nanos>)>,
+    blocks: u64,
+}
+
+impl Source for Readers {
+    fn next_event(&self) -> Option<Nanos> {
+        self.next.iter().filter(|(block, _)| *block < self.blocks).filter_map(|(_, at)| *at).min()
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        for (process, (block, at)) in (0..).zip(&mut self.next) {
+            if *block < self.blocks && at.is_some_and(|at| at <= now) {
+                out.push(Step::Request(Arrival {
+                    handle: SourceHandle(u64::from(process)),
+                    op: Op::Read,
+                    lba: Lba((u64::from(process) << 20) + 8 * *block),
+                    sectors: Sectors(8),
+                    flags: Flags::empty(),
+                    process: ProcessId(process),
+                    priority: IoPriority::default(),
+                    criticality: Criticality::TimeCritical,
+                    cpu: 0,
+                }));
+                (*block, *at) = (*block + 1, None);
+            }
+        }
+    }
+
+    fn completed(&mut self, handle: SourceHandle, now: Nanos) {
+        self.next[handle.0 as usize].1 = Some(now);
+    }
+
+    fn blocked(&mut self, _: ProcessId, _: Nanos) {}
+
+    fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
+}
+
+#[test]
+fn a_prefetch_waits_where_more_processes_read_than_the_queue_takes() {
+    for miss in ["split", "combined"] {
+        // Two segments for each of eight processes, above a queue of four.
+        let source = Readers { next: vec![(0, Some(Nanos::ZERO)); 8], blocks: 64 };
+        let device = Fixed::new(Nanos::from_millis(1), 4);
+        let block = BlockConfig { queue_depth: Some(4), host_tags: Some(4), ..BlockConfig::default() };
+        let redcap = RedcapSpec::parse(&format!("64x128k,algorithm=always,miss={miss}")).unwrap();
+        let config = RunConfig { redcap: Some(redcap), block, ..RunConfig::default() };
+        let spec = SchedulerSpec::parse("none").unwrap();
+        let report = run(source, device, &spec, &config, &Progress::default()).unwrap();
+        let redcap = report.redcap.unwrap();
+        assert_eq!((report.requests, redcap.counters.given_up), (512, 0));
+        // A miss and a prefetch for each of the 16 segments, or both in one.
+        let most = if miss == "split" { 32 } else { 16 };
+        assert!(redcap.disk.requests <= most, "{miss}: {} requests", redcap.disk.requests);
+        assert_eq!(redcap.counters.put_off > 0, miss == "split");
+    }
+}
+
+/// Twelve reads that no process waits for at first. After a millisecond one waits for the last but one.
+struct Ahead(Vec<(Nanos, Option<u64>)>);
+
+impl Source for Ahead {
+    fn next_event(&self) -> Option<Nanos> {
+        self.0.last().map(|(at, _)| *at)
+    }
+
+    fn advance(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        while self.0.last().is_some_and(|(at, _)| *at <= now) {
+            let (_, number) = self.0.pop().unwrap();
+            out.push(number.map_or(Step::Waits(SourceHandle(10)), |number| {
+                Step::Request(Arrival {
+                    handle: SourceHandle(number),
+                    op: Op::Read,
+                    lba: Lba(number * 10_000),
+                    sectors: Sectors(8),
+                    flags: Flags::empty(),
+                    process: ProcessId(1),
+                    priority: IoPriority::default(),
+                    criticality: Criticality::TimeNonCritical,
+                    cpu: 0,
+                })
+            }));
+        }
+    }
+
+    fn completed(&mut self, _: SourceHandle, _: Nanos) {}
+
+    fn blocked(&mut self, _: ProcessId, _: Nanos) {}
+
+    fn unblocked(&mut self, _: ProcessId, _: Nanos) {}
+}
+
+#[test]
+fn that_a_process_waits_passes_through_a_cache() {
+    for redcap in [None, Some("64x128k,algorithm=never"), Some("64x128k,algorithm=always")] {
+        let mut steps = vec![(Nanos::from_micros(1500), None)];
+        steps.extend((0..12).rev().map(|number| (Nanos::ZERO, Some(number))));
+        let redcap = redcap.map(|text| RedcapSpec::parse(text).unwrap());
+        let config = RunConfig { redcap: redcap.clone(), outcomes: true, ..RunConfig::default() };
+        let spec = SchedulerSpec::parse("prio(mq-deadline)").unwrap();
+        let device = Fixed::new(Nanos::from_millis(1), 1);
+        let outcomes = run(Ahead(steps), device, &spec, &config, &Progress::default()).unwrap().outcomes.unwrap();
+        let earlier = outcomes.iter().filter(|other| other.completion < outcomes[10].completion).count();
+        assert!(earlier <= 3, "{redcap:?}: {earlier} come before the one that a process waits for");
+        assert_eq!(outcomes[10].criticality, Criticality::TimeCritical, "{redcap:?}");
+        assert_eq!(outcomes[9].criticality, Criticality::TimeNonCritical, "{redcap:?}");
+    }
+}

@@ -148,8 +148,7 @@ pub(crate) struct DadsReplayArgs {
     pub(crate) workload: PathBuf,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
-    /// A cache above the block layer, which the trials have, too: `64x128k,algorithm=v2`. Its algorithm cannot be
-    /// `adaptive`, as the cache decides by itself here.
+    /// A cache above the block layer, which the trials have, too: `64x128k`, `64x128k,algorithm=v2`.
     #[arg(long, value_name = "CACHE")]
     pub(crate) redcap: Option<String>,
     /// The schedulers to choose from, of one kernel, separated by commas. A tunable with several values stands for as

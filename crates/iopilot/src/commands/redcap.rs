@@ -170,10 +170,11 @@ fn dry_run(args: &RedcapAttachArgs, context: &CommandContext) -> anyhow::Result<
 
 fn check_text(check: &CheckNote) -> String {
     let name = |active: bool| if active { "on" } else { "off" };
-    let CheckNote { at_s, with_cache_ms, without_cache_ms, active, off_percent, geometry } = check;
+    let CheckNote { at_s, with_cache_ms, without_cache_ms, active, off_percent, geometry, miss, .. } = check;
     let regions = if active[1] && *off_percent > 0.0 { format!(" but for {off_percent:.0} %") } else { String::new() };
+    let miss = if active[1] { format!(" {miss}") } else { String::new() };
     format!(
-        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}{regions}, {geometry}",
+        "check    at {at_s:.0} s: {with_cache_ms:.2} ms with the cache, {without_cache_ms:.2} ms without: {} to {}{regions}, {geometry}{miss}",
         name(active[0]),
         name(active[1])
     )
@@ -275,6 +276,7 @@ fn status_lines(attachment: &RedcapAttachment, status: &RedcapStatus) -> Vec<Str
     let warm =
         status.warm.map(|w| format!("warm         {} segments read again, {} left; {} kept", w.read, w.left, w.kept));
     lines.extend(warm);
+    lines.extend(status.warnings.iter().map(|warning| format!("warning      {warning}")));
     lines.extend(status.model_incomplete.as_ref().map(|why| format!("no decisions: {why}")));
     lines
 }

@@ -9,7 +9,7 @@ use iopilot_catalogue::{DeviceError, DiskSpec};
 use iopilot_compare::{Candidates, Comparison, comparison, replays_of};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{LogSink, Machine, Progress, RunOptions, SimError, simulate_logged};
+use iopilot_sim::{LogSink, Machine, Progress, RunOptions, RunReport, SimError};
 use iopilot_trace::Destination;
 use iopilot_workload::replay::ReplayMode;
 use iopilot_workload::{AddressFit, TraceOptions, Workload, WorkloadOptions};
@@ -146,12 +146,22 @@ pub(super) fn run(
 ) -> Result<Comparison, SimError> {
     let total = workload.requests().map(|n| n * schedulers.len() as u64);
     with_progress_bar(context.quiet, total, |progress| {
-        let run = |scheduler| iopilot_dads::simulate(machine, workload, scheduler, options, progress);
-        // All results are collected, so that the error reported is the first in order.
-        let runs: Vec<Result<_, SimError>> = schedulers.par_iter().map(run).collect();
-        let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(comparison(machine, workload, options, runs))
+        Ok(comparison(machine, workload, options, runs(machine, workload, schedulers, options, progress)?))
     })
+}
+
+/// Runs the workload under each scheduler.
+pub(super) fn runs(
+    machine: &Machine,
+    workload: &Workload,
+    schedulers: &[SchedulerSpec],
+    options: &RunOptions,
+    progress: &Progress,
+) -> Result<Vec<RunReport>, SimError> {
+    let run = |scheduler| iopilot_dads::simulate(machine, workload, scheduler, options, progress);
+    // All results are collected, so that the error reported is the first in order.
+    let runs: Vec<Result<_, SimError>> = schedulers.par_iter().map(run).collect();
+    runs.into_iter().collect()
 }
 
 /// Runs the workload under one scheduler, with a progress bar; every request goes to `log`.
@@ -163,7 +173,7 @@ pub(super) fn run_logged(
     context: &CommandContext,
     log: LogSink<'_>,
 ) -> Result<Comparison, SimError> {
-    let run = |progress: &Progress| simulate_logged(machine, workload, scheduler, options, progress, log);
+    let run = |progress: &Progress| iopilot_dads::simulate_logged(machine, workload, scheduler, options, progress, log);
     let report = with_progress_bar(context.quiet, workload.requests(), run)?;
     Ok(comparison(machine, workload, options, vec![report]))
 }

@@ -151,7 +151,7 @@ fn shares(redcap: &RedcapReport) -> String {
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
-    use iopilot_redcap::{CacheCounters, CacheGeometry};
+    use iopilot_redcap::{CacheCounters, CacheGeometry, Miss};
     use iopilot_sim::{CheckReport, DiskView, StateChange};
 
     fn cached() -> Comparison {
@@ -164,6 +164,9 @@ mod tests {
             active,
             off_percent: 0.0,
             geometry: CacheGeometry::default(),
+            miss: Miss::Split,
+            predicted_ms: None,
+            measured_ms: None,
         };
         comparison.runs[1].scheduler = "cfq + 64x128k,algorithm=<v2>".to_owned();
         comparison.runs[1].redcap = Some(RedcapReport {

@@ -175,9 +175,8 @@ fn trials_have_the_cache_that_the_disk_has() {
     assert!(cost(&cached) < 0.5 * cost(&plain), "{} against {} s", cost(&cached), cost(&plain));
     let never = run("--redcap 64x128k,algorithm=never");
     assert!((cost(&never) / cost(&plain) - 1.0).abs() < 0.05, "{} against {} s", cost(&never), cost(&plain));
-    let e = s.refused(&format!("{replay} --redcap 64x128k"));
-    assert!(
-        e.contains("redcap: algorithm: got adaptive, expected an algorithm that decides by itself, such as v2"),
-        "{e}"
-    );
+    // `adaptive` decides beside the autopilot.
+    let adaptive = run("--redcap 64x128k");
+    let redcap = &adaptive["runs"][0]["redcap"];
+    assert!(redcap["hits"].as_u64() > Some(2000) && !redcap["checks"].as_array().unwrap().is_empty(), "{redcap}");
 }

@@ -96,6 +96,19 @@ fn trials_in_virtual_time_keep_what_pays_and_turn_off_what_does_not() {
 }
 
 #[test]
+fn a_run_that_is_decided_on_writes_its_requests() {
+    let s = Sandbox::new();
+    backwards(&s);
+    let simulated = |options: &str| {
+        json(&s, &format!("simulate backwards.csv --disk wd1200bb -s mq-deadline --redcap 64x128k {options} --json"))
+    };
+    let (plain, logged) = (simulated(""), simulated("--requests-out out.parquet"));
+    assert_eq!(plain["runs"], logged["runs"]);
+    let written = json(&s, "trace stat out.parquet --json");
+    assert_eq!(written["requests"], 600, "{written}");
+}
+
+#[test]
 fn other_segments_turn_a_cache_on_that_was_off() {
     let s = Sandbox::new();
     // At places all over the disk, every sixteenth block of 256 KiB, in any order. A segment of 32 KiB has one of them.

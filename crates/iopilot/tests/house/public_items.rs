@@ -20,7 +20,7 @@ const UNNAMED: &[(&str, usize)] = &[
     ("iopilot-host", 4),
     ("iopilot-lab", 3),
     ("iopilot-live", 9),
-    ("iopilot-redcap", 2),
+    ("iopilot-redcap", 1),
     ("iopilot-render", 0),
     ("iopilot-sched", 4),
     ("iopilot-scsi", 6),

@@ -110,6 +110,7 @@ fn soak(settings: &str, batches: u32) {
     let mut random = Pcg64Mcg::seed_from_u64(0x5EED_CA9E);
     let mut plain = vec![0u8; SIZE as usize];
     for batch in 0..batches {
+        bench.disk.with(|body| body.set_queue_limit([1, 4, 64][batch as usize % 3]));
         let mut under_way: Vec<(Op, (u64, u64), Receiver<_>)> = Vec::new();
         for _ in 0..random.random_range(1..24) {
             let first = random.random_range(0..SIZE / 512);
@@ -173,6 +174,24 @@ fn bytes_are_those_of_a_plain_disk() {
 fn bytes_are_those_of_a_plain_disk_as_the_segments_change() {
     soak("8x32k,algorithm=always,cap=1", 2000);
     soak("8x32k,algorithm=always,cap=1,miss=combined", 1000);
+}
+
+#[test]
+fn a_prefetch_waits_for_room_in_the_disks_queue() {
+    let Some(bench) = Bench::new("64x32k,algorithm=always", SIZE) else { return };
+    bench.disk.with(|body| body.set_queue_limit(1));
+    // Sixteen misses at once, and then a neighbour of each.
+    for offset in [0, 4096] {
+        let told: Vec<_> = (0..16).map(|n| bench.send(Op::Read, n * 32768 + offset, 4096, &[])).collect();
+        for answer in told {
+            answer.recv_timeout(Duration::from_secs(30)).expect("an answer").unwrap();
+        }
+    }
+    let body = bench.disk.lock();
+    let counters = body.cache.counters();
+    // A machine that stands still for a second gives some up.
+    assert!(counters.misses <= 20 && counters.hits + counters.waits >= 12, "{counters:?}");
+    assert!(counters.put_off > 0, "{counters:?}");
 }
 
 #[test]

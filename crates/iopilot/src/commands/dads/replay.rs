@@ -7,7 +7,7 @@ use crate::progress::with_progress_bar;
 use crate::render::{self, Alignment, Table, wrap};
 use crate::report;
 use iopilot_block::InputError;
-use iopilot_compare::{Comparison, compare, comparison};
+use iopilot_compare::{Comparison, comparison};
 use iopilot_dads::{
     AutopilotSettings, FlightPlan, FlightResult, Objective, SchedulerCheck, fly, oracle, parse_candidates,
 };
@@ -50,7 +50,7 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
     let options = RunOptions { seed: plan.seed, log: false, ..RunOptions::default() };
     let (flight, alone, oracle) = with_progress_bar(context.quiet, total, |progress| -> anyhow::Result<_> {
         let flight = fly(&machine, &workload, &plan, |_| Ok::<(), SimError>(()))?;
-        let alone = compare(&machine, &workload, candidates, &options, progress)?;
+        let alone = session::runs(&machine, &workload, candidates, &options, progress)?;
         let oracle = match args.no_oracle {
             true => None,
             false => Some(oracle(&machine, &workload, candidates, plan.settings.interval, plan.seed)?),
@@ -61,7 +61,7 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
         write_audit(path, &flight.checks)?;
     }
     let mut runs = vec![flight.report.clone()];
-    runs.extend(alone.runs);
+    runs.extend(alone);
     let (oracle, choices) = oracle.unzip();
     runs.extend(oracle);
     let all = comparison(&machine, &workload, &options, runs);
