@@ -4,10 +4,12 @@
 
 mod comparison;
 mod host_fit;
+mod measure;
 mod models;
 mod predict;
 mod self_replay;
 mod verdict;
+mod verdict_text;
 
 pub use comparison::{Comparison, Verdict, compare, comparison};
 pub use models::{ModelComparison, ModelRun, WorkloadModel, compare_models, traced};

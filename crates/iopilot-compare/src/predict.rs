@@ -2,8 +2,8 @@
 
 use crate::comparison::{Comparison, Verdict};
 use crate::host_fit::fit_host;
+use crate::measure::Measure;
 use crate::self_replay::SelfReplay;
-use crate::verdict::Measure;
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunOptions, RunReport, SimError, Spread};

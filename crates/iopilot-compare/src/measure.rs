@@ -1,0 +1,147 @@
+//! [`Measure`]: the quantity by which runs are compared.
+
+use iopilot_sim::{Range, RunReport};
+use iopilot_workload::Workload;
+use iopilot_workload::replay::ReplayMode;
+
+/// A relative difference up to this does not count.
+pub(crate) const TIE: f64 = 0.01;
+
+/// The quantity by which runs are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// For workloads that issue as fast as they are served.
+    Throughput,
+    /// For processes that wait and think. The mean response time misleads there, because it counts background writes, for
+    /// which nobody waits, like any other request (Ganger ch. 2, 7).
+    Waiting,
+    /// The mean over processes, whether they have few requests or many. It decides only between runs that are equal by another
+    /// measure.
+    ProcessWaiting,
+    /// For tasks that run on CPUs: the mean time until a user's task is done (Ganger 4.2).
+    TaskTime,
+    /// For programs without tasks.
+    Elapsed,
+    /// For open arrivals. The sum of the response times is the thesis' total service time (GF 4.2).
+    MeanResponse,
+}
+
+impl Measure {
+    const ALL: [Self; 6] =
+        [Self::Throughput, Self::Waiting, Self::ProcessWaiting, Self::TaskTime, Self::Elapsed, Self::MeanResponse];
+
+    /// The measure for `runs` of `workload`.
+    pub(crate) fn of(workload: &Workload, runs: &[RunReport]) -> Self {
+        if !runs.is_empty() && runs.iter().all(|run| run.task_s_mean.is_some()) {
+            return Self::TaskTime;
+        }
+        match workload {
+            Workload::Trace(trace) => match trace.mode() {
+                ReplayMode::Open => Self::MeanResponse,
+                ReplayMode::Closed => Self::Throughput,
+                ReplayMode::Dependent if trace.has_waiters() => Self::Waiting,
+                ReplayMode::Dependent => Self::MeanResponse,
+            },
+            Workload::Fio { .. } => Self::Throughput,
+            Workload::Ganger { .. } => Self::MeanResponse,
+            Workload::BuiltinPrograms(_) | Workload::UserPrograms { .. } => Self::Elapsed,
+        }
+    }
+
+    /// The measure with this key in reports.
+    pub(crate) fn with_key(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|measure| measure.key() == key)
+    }
+
+    /// Its key in reports.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput_mb_s",
+            Self::Waiting => "wait_ms_mean",
+            Self::ProcessWaiting => "process_wait_ms",
+            Self::TaskTime => "task_s_mean",
+            Self::Elapsed => "elapsed_s",
+            Self::MeanResponse => "response_ms.mean",
+        }
+    }
+
+    /// Its name in a sentence, and how a better value compares with a worse one.
+    pub(crate) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Throughput => ("throughput", "more"),
+            Self::Waiting | Self::ProcessWaiting => ("the time that processes wait", "less"),
+            Self::TaskTime => ("the time that tasks take", "less"),
+            Self::Elapsed => ("the time until all have ended", "less"),
+            Self::MeanResponse => ("mean response time", "less"),
+        }
+    }
+
+    /// The measure of `run`.
+    pub(crate) fn value(self, run: &RunReport) -> f64 {
+        match self {
+            Self::Throughput => run.throughput_mb_s,
+            Self::Waiting => run.wait_ms_mean,
+            Self::ProcessWaiting => run.process_wait_ms,
+            Self::TaskTime => run.task_s_mean.unwrap_or(f64::NAN),
+            Self::Elapsed => run.elapsed_s,
+            Self::MeanResponse => run.response_ms.mean,
+        }
+    }
+
+    /// The range of the measure in the replays of `run`.
+    pub(crate) fn range(self, run: &RunReport) -> Range {
+        let of_replays = run.spread.and_then(|spread| match self {
+            Self::Throughput => Some(spread.throughput_mb_s),
+            Self::Waiting => Some(spread.wait_ms_mean),
+            Self::ProcessWaiting => Some(spread.process_wait_ms),
+            Self::TaskTime => spread.task_s_mean,
+            Self::Elapsed => Some(spread.elapsed_s),
+            Self::MeanResponse => Some(spread.response_ms_mean),
+        });
+        let value = self.value(run);
+        of_replays.unwrap_or(Range { min: value, max: value })
+    }
+
+    /// Whether the replays of `a` and `b` overlap.
+    pub(crate) fn overlap(self, a: &RunReport, b: &RunReport) -> bool {
+        let (x, y) = (self.range(a), self.range(b));
+        x.min <= y.max && y.min <= x.max
+    }
+
+    /// Whether `a` and `b` are equal: they differ by less than a tie, or their replays overlap.
+    pub(crate) fn is_tie(self, a: &RunReport, b: &RunReport) -> bool {
+        self.gain(a, b).abs() <= 100.0 * TIE || self.overlap(a, b)
+    }
+
+    /// How much better `a` is than `b`, in percent of `b`'s value.
+    pub(crate) fn gain(self, a: &RunReport, b: &RunReport) -> f64 {
+        let (a, b) = (self.value(a), self.value(b));
+        match self {
+            _ if b == 0.0 => 0.0,
+            Self::Throughput => 100.0 * (a / b - 1.0),
+            _ => 100.0 * (1.0 - a / b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iopilot_sim::Spread;
+
+    #[test]
+    fn means_of_tasks_have_a_spread_of_their_own() {
+        let run = |task: f64| RunReport { elapsed_s: 59.0, task_s_mean: Some(task), ..RunReport::default() };
+        let runs = [run(0.023), run(0.024), run(0.025)];
+        let middle = RunReport { spread: Spread::of(&runs), ..run(0.024) };
+        assert_eq!(Measure::TaskTime.range(&middle), Range { min: 0.023, max: 0.025 });
+        assert!(!Measure::TaskTime.is_tie(&middle, &run(0.055)));
+        let some = Spread::of(&[run(1.0), RunReport::default()]).unwrap();
+        assert_eq!(some.task_s_mean, None, "not all runs have tasks");
+    }
+
+    #[test]
+    fn a_measure_is_found_by_its_key() {
+        assert!(Measure::ALL.iter().all(|measure| Measure::with_key(measure.key()) == Some(*measure)));
+    }
+}
