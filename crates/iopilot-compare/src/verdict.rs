@@ -10,21 +10,21 @@ const WAITS_LONGER: f64 = 1.1;
 
 /// What decided between several runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Decision<'a> {
+pub(crate) enum VerdictReason<'a> {
     /// The measure.
-    ByMeasure,
+    MeasureAlone,
     /// Of the runs that are equal by the measure, processes wait less under `best` than under `most`.
-    ByWaiting { waiting: Measure, best: &'a RunReport, most: &'a RunReport },
+    LessWaiting { waiting: Measure, best: &'a RunReport, most: &'a RunReport },
     /// Processes wait least under `least`, but `best` ends much sooner. `among_equals` if both are equal by the measure.
-    BySooner { waiting: Measure, best: &'a RunReport, least: &'a RunReport, among_equals: bool },
+    EndsSooner { waiting: Measure, best: &'a RunReport, least: &'a RunReport, among_equals: bool },
 }
 
-impl Decision<'_> {
+impl VerdictReason<'_> {
     fn key(&self) -> Option<&'static str> {
         match self {
-            Self::ByMeasure => None,
-            Self::ByWaiting { waiting, .. } => Some(waiting.key()),
-            Self::BySooner { .. } => Some(Measure::Elapsed.key()),
+            Self::MeasureAlone => None,
+            Self::LessWaiting { waiting, .. } => Some(waiting.key()),
+            Self::EndsSooner { .. } => Some(Measure::Elapsed.key()),
         }
     }
 }
@@ -57,22 +57,27 @@ impl<'a> Ranking<'a> {
         !self.others.is_empty() && self.equals.len() > self.others.len()
     }
 
-    fn decide(&self, runs: &'a [RunReport]) -> Decision<'a> {
+    fn decide(&self, runs: &'a [RunReport]) -> VerdictReason<'a> {
         if self.measure == Measure::Waiting {
             let all: Vec<&RunReport> = runs.iter().collect();
             if let Some(best) = ends_sooner(self.first, &all, self.measure) {
-                return Decision::BySooner { waiting: self.measure, best, least: self.first, among_equals: false };
+                return VerdictReason::EndsSooner {
+                    waiting: self.measure,
+                    best,
+                    least: self.first,
+                    among_equals: false,
+                };
             }
         }
         // The measure of waiting that the ranking does not show.
         let waited_for = runs.iter().any(|run| run.critical_requests > 0);
         let waiting =
             if self.measure != Measure::Waiting && waited_for { Measure::Waiting } else { Measure::ProcessWaiting };
-        let Some((least, most)) = least_waiting(&self.equals, waiting) else { return Decision::ByMeasure };
+        let Some((least, most)) = least_waiting(&self.equals, waiting) else { return VerdictReason::MeasureAlone };
         // The run in which processes wait least may also end much later than others.
         match ends_sooner(least, &self.equals, waiting) {
-            Some(best) => Decision::BySooner { waiting, best, least, among_equals: true },
-            None => Decision::ByWaiting { waiting, best: least, most },
+            Some(best) => VerdictReason::EndsSooner { waiting, best, least, among_equals: true },
+            None => VerdictReason::LessWaiting { waiting, best: least, most },
         }
     }
 }
@@ -87,12 +92,12 @@ impl Verdict {
         let decision = ranking.decide(runs);
         let names = |runs: &[&RunReport]| runs.iter().map(|run| run.scheduler.clone()).collect::<Vec<_>>();
         let (best, winners) = match decision {
-            Decision::ByMeasure if ranking.all_equal() => (ranking.first, Vec::new()),
-            Decision::ByMeasure => (ranking.first, names(&ranking.equals)),
-            Decision::ByWaiting { best, .. } | Decision::BySooner { best, .. } => (best, names(&[best])),
+            VerdictReason::MeasureAlone if ranking.all_equal() => (ranking.first, Vec::new()),
+            VerdictReason::MeasureAlone => (ranking.first, names(&ranking.equals)),
+            VerdictReason::LessWaiting { best, .. } | VerdictReason::EndsSooner { best, .. } => (best, names(&[best])),
         };
         let equals = match decision {
-            Decision::BySooner { among_equals: false, .. } => vec![best.scheduler.clone()],
+            VerdictReason::EndsSooner { among_equals: false, .. } => vec![best.scheduler.clone()],
             _ => names(&ranking.equals),
         };
         let ranked = || std::iter::once(&ranking.first).chain(&ranking.others);
@@ -103,7 +108,7 @@ impl Verdict {
             measure: measure.key().to_owned(),
             decided_by: decision.key().map(str::to_owned),
             better_than_second_percent: gain(others.next()),
-            better_than_worst_percent: gain(ranked().filter(|run| run.scheduler != best.scheduler).next_back()),
+            better_than_worst_percent: gain(ranked().rfind(|run| run.scheduler != best.scheduler)),
             equals,
             winners,
             text: verdict_text::text(&ranking, decision, runs),
@@ -158,7 +163,7 @@ mod tests {
 
     /// A verdict names one best, and the sentence calls no other one so.
     fn says_one_thing(verdict: &Verdict) {
-        assert_eq!(verdict.winners, [verdict.best.clone()], "{verdict:?}");
+        assert_eq!(verdict.winners, std::slice::from_ref(&verdict.best), "{verdict:?}");
         assert!(verdict.text.contains(&format!("{} is best", verdict.best)), "{}", verdict.text);
         assert_eq!(verdict.text.matches(" best").count(), 1, "{}", verdict.text);
         assert!(!verdict.text.contains("better choice"), "{}", verdict.text);
@@ -295,6 +300,7 @@ mod tests {
                 throughput_mb_s: range,
                 wait_ms_mean: zero,
                 process_wait_ms: zero,
+                wait_ms_p99: zero,
                 task_s_mean: None,
                 response_ms_mean: zero,
             };

@@ -1,17 +1,17 @@
 //! The verdict as sentences. They call one scheduler best, or several equal ones.
 
 use crate::measure::{Measure, TIE};
-use crate::verdict::{Decision, Ranking, least_of, waits_longer};
+use crate::verdict::{Ranking, VerdictReason, least_of, waits_longer};
 use iopilot_sim::RunReport;
 
 /// Schedulers that are named before the rest are counted.
 const NAMED: usize = 4;
 
 /// The verdict on `runs`, ranked as `ranking`.
-pub(crate) fn text(ranking: &Ranking<'_>, decision: Decision<'_>, runs: &[RunReport]) -> String {
+pub(crate) fn text(ranking: &Ranking<'_>, decision: VerdictReason<'_>, runs: &[RunReport]) -> String {
     match decision {
-        Decision::ByMeasure => by_measure(ranking) + &soonest(ranking) + &waits_less_elsewhere(ranking, runs),
-        Decision::ByWaiting { waiting, best, most } => {
+        VerdictReason::MeasureAlone => by_measure(ranking) + &soonest(ranking) + &waits_less_elsewhere(ranking, runs),
+        VerdictReason::LessWaiting { waiting, best, most } => {
             let mut text = equals(ranking);
             text += &format!(
                 " {} is best: processes wait {} ms for a request{}, {} ms under {}.",
@@ -23,7 +23,7 @@ pub(crate) fn text(ranking: &Ranking<'_>, decision: Decision<'_>, runs: &[RunRep
             );
             text + &others_wait_less(best, waiting, runs)
         }
-        Decision::BySooner { waiting, best, least, among_equals } => {
+        VerdictReason::EndsSooner { waiting, best, least, among_equals } => {
             let mut text = if among_equals { equals(ranking) + " " } else { String::new() };
             text += &format!(
                 "{} is best: it finishes in {} s, and processes wait {} ms for a request{}.",

@@ -114,6 +114,14 @@ pub struct RunReport {
     pub outcomes: Option<Vec<RequestOutcome>>,
 }
 
+impl RunReport {
+    /// The 99th percentile of the response time of requests that a process waits for, in milliseconds; of all requests if no
+    /// process waits.
+    pub fn wait_ms_p99(&self) -> f64 {
+        if self.critical_requests > 0 { self.critical_response_ms.p99 } else { self.response_ms.p99 }
+    }
+}
+
 impl Spread {
     /// The spread of `runs`; `None` for fewer than two.
     pub fn of(runs: &[RunReport]) -> Option<Self> {
@@ -127,6 +135,7 @@ impl Spread {
             wait_ms_mean: range(|r| r.wait_ms_mean),
             process_wait_ms: range(|r| r.process_wait_ms),
             task_s_mean: tasks.map(|tasks| Range::of(tasks.into_iter())),
+            wait_ms_p99: range(RunReport::wait_ms_p99),
             response_ms_mean: range(|r| r.response_ms.mean),
         })
     }

@@ -6,6 +6,7 @@ mod details;
 mod json;
 mod models;
 mod self_replay;
+mod tune;
 
 pub(crate) use columns::{Better, COLUMNS, RunColumn};
 pub(crate) use comparison::comparison;
@@ -14,6 +15,7 @@ pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
 pub(crate) use json::json;
 pub(crate) use models::models;
 pub(crate) use self_replay::self_replays;
+pub(crate) use tune::tuned;
 
 use iopilot_compare::Comparison;
 

@@ -1,0 +1,227 @@
+//! [`Trials`]: runs settings on loads, in whole or in part, and scores them against the kernel's defaults.
+
+use crate::settings::TunedSettings;
+use iopilot_block::Nanos;
+use iopilot_compare::{Measure, Runner};
+use iopilot_sim::{Machine, Progress, RunOptions, RunReport, SimError, begin};
+use iopilot_workload::Workload;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The parts of a run in which its length is counted.
+pub(crate) const WHOLE: u64 = 16;
+/// The shortest part of a run, in requests.
+const SHORTEST: u64 = 200;
+/// The first step of a run that ends early, and the shortest later one.
+const FIRST_STEP: Nanos = Nanos::from_millis(10);
+const SHORTEST_STEP: Nanos = Nanos::from_millis(1);
+
+/// A load on a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct TrialPair {
+    pub(crate) machine: Machine,
+    pub(crate) workload: Workload,
+    pub(crate) seed: u64,
+    pub(crate) measure: Measure,
+    /// The requests of a whole run.
+    pub(crate) requests: u64,
+    /// Whether a whole run ends before the load does.
+    pub(crate) is_clipped: bool,
+    /// Whether a part of a run says something about the whole. Tasks end late in a run.
+    pub(crate) has_parts: bool,
+}
+
+impl TrialPair {
+    /// `workload` on `machine`; a whole run has at most `most` requests, unless only the end of a run tells the measure. The
+    /// kernel's defaults are run once.
+    pub(crate) fn new(
+        (machine, workload, seed): (&Machine, &Workload, u64),
+        measure: Option<Measure>,
+        most: u64,
+        run: (&TunedSettings, Runner, &Progress),
+    ) -> Result<Self, SimError> {
+        let (defaults, runner, progress) = run;
+        let is_program = matches!(workload, Workload::BuiltinPrograms(_) | Workload::UserPrograms { .. });
+        let options = RunOptions { seed, ..RunOptions::default() };
+        let (report, ended) = match is_program {
+            true => (runner(machine, workload, &defaults.scheduler, &options, progress)?, true),
+            false => limited(machine, workload, defaults, &options, most)?,
+        };
+        let measure = measure.unwrap_or_else(|| Measure::of(workload, std::slice::from_ref(&report)));
+        let has_parts = !is_program && !matches!(measure, Measure::TaskTime | Measure::Elapsed);
+        Ok(Self {
+            machine: machine.clone(),
+            workload: workload.clone(),
+            seed,
+            measure,
+            requests: report.requests.max(1),
+            is_clipped: !ended,
+            has_parts,
+        })
+    }
+
+    /// The requests of `share` of a run.
+    fn limit(&self, share: u64) -> u64 {
+        if self.has_parts {
+            (self.requests * share / WHOLE).clamp(SHORTEST.min(self.requests), self.requests)
+        } else {
+            self.requests
+        }
+    }
+
+    /// Runs `workload`, which is this pair's or a redrawn one, to its end or to this pair's limit.
+    pub(crate) fn run(
+        &self,
+        settings: &TunedSettings,
+        workload: &Workload,
+        options: &RunOptions,
+        (run, progress): (Runner, &Progress),
+    ) -> Result<RunReport, SimError> {
+        if self.is_clipped {
+            return Ok(limited(&self.machine, workload, settings, options, self.requests)?.0);
+        }
+        run(&settings.on(&self.machine), workload, &settings.scheduler, options, progress)
+    }
+}
+
+/// Runs until `limit` requests are complete, or the load has ended; says whether it has.
+fn limited(
+    machine: &Machine,
+    workload: &Workload,
+    settings: &TunedSettings,
+    options: &RunOptions,
+    limit: u64,
+) -> Result<(RunReport, bool), SimError> {
+    let machine = settings.on(machine);
+    let mut session = begin(&machine, workload, &settings.scheduler, &machine.run_config(options))?;
+    let (mut until, mut step) = (FIRST_STEP, FIRST_STEP);
+    let mut goes_on = session.run_until(until)?;
+    while goes_on && session.completed() < limit {
+        let done = session.completed();
+        // As long as the rest takes at the present rate; at most twice the time so far.
+        let rest = if done == 0 { u64::MAX } else { (until.0 as f64 * (limit - done) as f64 / done as f64) as u64 };
+        step = Nanos(rest.clamp(SHORTEST_STEP.0, step.0.saturating_mul(2).max(until.0)));
+        until += step;
+        goes_on = session.run_until(until)?;
+    }
+    Ok((session.finish().0, !goes_on))
+}
+
+/// What became of settings in a trial. Figures are logarithms of the ratio to the kernel's defaults, means over all loads.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) settings: TunedSettings,
+    /// The cost; below 0 is better than the defaults.
+    pub(crate) cost: f64,
+    pub(crate) throughput: f64,
+    /// The 99th percentile of waiting.
+    pub(crate) tail: f64,
+}
+
+/// The loads on which settings are tried.
+#[derive(Debug)]
+pub(crate) struct Trials<'a> {
+    pub(crate) pairs: Vec<TrialPair>,
+    /// The kernel's defaults.
+    pub(crate) defaults: TunedSettings,
+    pub(crate) run: Runner,
+    pub(crate) progress: &'a Progress,
+    spent: AtomicU64,
+    /// The runs of the defaults, by share.
+    references: Mutex<BTreeMap<u64, Arc<Vec<RunReport>>>>,
+}
+
+impl<'a> Trials<'a> {
+    pub(crate) fn new(pairs: Vec<TrialPair>, defaults: TunedSettings, (run, progress): (Runner, &'a Progress)) -> Self {
+        let spent = AtomicU64::new(pairs.iter().map(|pair| pair.requests).sum());
+        Self { pairs, defaults, run, progress, spent, references: Mutex::default() }
+    }
+
+    /// The requests simulated so far.
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    /// The requests that a trial of `share` of a run takes.
+    pub(crate) fn requests_of(&self, share: u64) -> u64 {
+        self.pairs.iter().map(|pair| pair.limit(share)).sum()
+    }
+
+    /// Tries each of `candidates` on `share` of a run of each load. Parallel on rayon's threads; the result does not depend on
+    /// their number.
+    pub(crate) fn of(&self, candidates: &[TunedSettings], share: u64) -> Result<Vec<Trial>, SimError> {
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let reference = self.reference(share)?;
+        let reports = self.reports(candidates, share)?;
+        let of_candidate = |(settings, reports): (&TunedSettings, &[RunReport])| {
+            let mean = |ratio: &dyn Fn(&TrialPair, &RunReport, &RunReport) -> f64| {
+                let ratios = self
+                    .pairs
+                    .iter()
+                    .zip(reports)
+                    .zip(reference.iter())
+                    .map(|((pair, run), base)| ratio(pair, run, base));
+                ratios.sum::<f64>() / self.pairs.len() as f64
+            };
+            Trial {
+                settings: settings.clone(),
+                cost: mean(&|pair, run, base| log_cost(pair.measure, run, base)),
+                throughput: mean(&|_, run, base| -log_cost(Measure::Throughput, run, base)),
+                tail: mean(&|_, run, base| log_cost(Measure::TailWaiting, run, base)),
+            }
+        };
+        Ok(candidates.iter().zip(reports.chunks(self.pairs.len())).map(of_candidate).collect())
+    }
+
+    /// The reports of the defaults on `share` of each load, which are run once.
+    fn reference(&self, share: u64) -> Result<Arc<Vec<RunReport>>, SimError> {
+        let known = || self.references.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reports) = known().get(&share) {
+            return Ok(reports.clone());
+        }
+        let reports = Arc::new(self.reports(std::slice::from_ref(&self.defaults), share)?);
+        known().insert(share, reports.clone());
+        Ok(reports)
+    }
+
+    /// The reports of each of `candidates` on each load.
+    fn reports(&self, candidates: &[TunedSettings], share: u64) -> Result<Vec<RunReport>, SimError> {
+        let all: Vec<_> =
+            candidates.iter().flat_map(|settings| self.pairs.iter().map(move |pair| (settings, pair))).collect();
+        let run = |&(settings, pair): &(&TunedSettings, &TrialPair)| {
+            let options = RunOptions { seed: pair.seed, ..RunOptions::default() };
+            let limit = pair.limit(share);
+            match limit < pair.requests {
+                true => limited(&pair.machine, &pair.workload, settings, &options, limit).map(|(report, _)| report),
+                false => pair.run(settings, &pair.workload, &options, (self.run, self.progress)),
+            }
+        };
+        let reports: Vec<Result<RunReport, SimError>> = all.par_iter().map(run).collect();
+        let reports = reports.into_iter().collect::<Result<Vec<_>, _>>()?;
+        self.add_spent(&reports);
+        Ok(reports)
+    }
+
+    /// Counts the requests of `reports`.
+    pub(crate) fn add_spent(&self, reports: &[RunReport]) {
+        self.spent.fetch_add(reports.iter().map(|report| report.requests).sum(), Ordering::Relaxed);
+    }
+}
+
+/// The logarithm of the cost of `run` over that of `base`; 0 if there is nothing to compare.
+pub(crate) fn log_cost(measure: Measure, run: &RunReport, base: &RunReport) -> f64 {
+    let (value, base) = (measure.value(run), measure.value(base));
+    if base.is_nan() || base <= 0.0 {
+        return 0.0;
+    }
+    if value.is_nan() || value <= 0.0 {
+        // A run without the measure is no run to choose, and one that costs nothing is told apart from none.
+        return if measure.is_more_better() || value.is_nan() { f64::MAX.ln() } else { f64::MIN_POSITIVE.ln() };
+    }
+    let ratio = (value / base).ln();
+    if measure.is_more_better() { -ratio } else { ratio }
+}
