@@ -59,7 +59,7 @@ mod tests {
             ]
         );
         let none = TunedSettings::defaults_of("none");
-        let all = [settings.clone(), none.clone(), TunedSettings::defaults_of("bfq")];
+        let all = [settings, none, TunedSettings::defaults_of("bfq")];
         assert_eq!(candidates(all.iter()), "bfq:low_latency=0:slice_idle=2,none");
         assert_eq!(SchedulerSpec::parse_list(&candidates(all.iter())).unwrap().len(), 2);
     }

@@ -1,7 +1,7 @@
 //! [`Finals`]: the finalists on every load, over several replays, as `iopilot compare` runs them.
 
 use crate::settings::TunedSettings;
-use crate::trials::{Trial, TrialPair, Trials, log_cost};
+use crate::trials::{TrialPair, Trials, TuneTrial, log_cost};
 use iopilot_compare::{Measure, replayed};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sim::{RunOptions, RunReport, SimError};
@@ -146,13 +146,13 @@ fn front(points: &[(f64, f64)]) -> Vec<usize> {
 
 /// Who is to be compared: the kernel's defaults first, then the best, the best of each scheduler, a few of the front, the other
 /// defaults, the next best; at most `most` of them, and at least three.
-pub(crate) fn finalists(trials: &Trials<'_>, best: &TunedSettings, ranked: &[Trial], most: usize) -> Vec<Finalist> {
+pub(crate) fn finalists(trials: &Trials<'_>, best: &TunedSettings, ranked: &[TuneTrial], most: usize) -> Vec<Finalist> {
     let points: Vec<(f64, f64)> = ranked.iter().map(|trial| (-trial.throughput, trial.tail)).collect();
     let front = front(&points);
     let step = front.len().div_ceil(FRONT).max(1);
     let on_front = front.iter().rev().step_by(step).rev().map(|&at| &ranked[at].settings);
     let mut schedulers = Vec::new();
-    let is_first = |trial: &&Trial| {
+    let is_first = |trial: &&TuneTrial| {
         let name = trial.settings.scheduler.name;
         let new = !schedulers.contains(&name);
         schedulers.push(name);
@@ -160,7 +160,7 @@ pub(crate) fn finalists(trials: &Trials<'_>, best: &TunedSettings, ranked: &[Tri
     };
     let of_each: Vec<&TunedSettings> = ranked.iter().filter(is_first).map(|trial| &trial.settings).collect();
     let defaults = ranked.iter().map(|trial| &trial.settings).filter(|settings| settings.changes() == 0);
-    let next = ranked.iter().map(|trial| &trial.settings).take(3);
+    let next = ranked.iter().map(|trial| &trial.settings).take(6);
     let mut all: Vec<Finalist> = Vec::new();
     let wanted = [&trials.defaults, best].into_iter().chain(of_each).chain(on_front).chain(defaults).chain(next);
     for settings in wanted {

@@ -2,7 +2,7 @@
 
 use crate::settings::TunedSettings;
 use crate::space::TuneSpace;
-use crate::trials::{Trial, Trials, WHOLE};
+use crate::trials::{Trials, TuneTrial, WHOLE};
 use iopilot_sim::SimError;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -31,9 +31,9 @@ const NO_GAIN: f64 = 0.001;
 const NEGLIGIBLE: f64 = 0.005;
 
 /// From best to worst; of equals, the simplest first.
-pub(crate) fn rank(trials: &mut [Trial]) {
+pub(crate) fn rank(trials: &mut [TuneTrial]) {
     trials.sort_by(|a, b| {
-        let simple = |trial: &Trial| (trial.settings.changes(), trial.settings.to_string());
+        let simple = |trial: &TuneTrial| (trial.settings.changes(), trial.settings.to_string());
         a.cost.total_cmp(&b.cost).then_with(|| simple(a).cmp(&simple(b)))
     });
 }
@@ -47,7 +47,7 @@ struct Search<'a, 'p> {
     /// The requests that may go to making the best simpler, after the end.
     slack: u64,
     /// All that were tried on whole runs.
-    whole: BTreeMap<String, Trial>,
+    whole: BTreeMap<String, TuneTrial>,
     /// All that were tried at all.
     seen: BTreeSet<String>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Found {
     /// The best settings, without changes that hardly matter.
     pub(crate) best: TunedSettings,
     /// All that were tried on whole runs, best first.
-    pub(crate) ranked: Vec<Trial>,
+    pub(crate) ranked: Vec<TuneTrial>,
 }
 
 /// Searches `space` with about `budget` requests. A pure function of its arguments.
@@ -101,8 +101,8 @@ impl Search<'_, '_> {
         rungs.sum::<u64>().max(1)
     }
 
-    fn ranked(&self) -> Vec<Trial> {
-        let mut ranked: Vec<Trial> = self.whole.values().cloned().collect();
+    fn ranked(&self) -> Vec<TuneTrial> {
+        let mut ranked: Vec<TuneTrial> = self.whole.values().cloned().collect();
         rank(&mut ranked);
         ranked
     }
@@ -177,7 +177,7 @@ impl Search<'_, '_> {
             }
             let tried = self.trials.of(&new, WHOLE)?;
             self.whole.extend(tried.into_iter().map(|trial| (trial.settings.to_string(), trial)));
-            let mut tried: Vec<Trial> =
+            let mut tried: Vec<TuneTrial> =
                 less.iter().filter_map(|settings| self.whole.get(&settings.to_string()).cloned()).collect();
             rank(&mut tried);
             match tried.into_iter().next().filter(|trial| trial.cost <= best.cost + NEGLIGIBLE) {
@@ -189,14 +189,14 @@ impl Search<'_, '_> {
 }
 
 /// The best quarter of `trials`, which are ranked, and the best of each scheduler.
-fn left(trials: &[Trial]) -> Vec<TunedSettings> {
+fn left(trials: &[TuneTrial]) -> Vec<TunedSettings> {
     let most = trials.len().div_ceil(LEFT).max(LEAST_LEFT);
     left_of_each(trials, most).into_iter().map(|trial| trial.settings.clone()).collect()
 }
 
 /// The first `most` of `trials`, which are ranked, and the first of each scheduler.
-fn left_of_each(trials: &[Trial], most: usize) -> Vec<&Trial> {
+fn left_of_each(trials: &[TuneTrial], most: usize) -> Vec<&TuneTrial> {
     let mut schedulers = BTreeSet::new();
-    let mut keep = |(n, trial): &(usize, &Trial)| schedulers.insert(trial.settings.scheduler.name) || *n < most;
+    let mut keep = |(n, trial): &(usize, &TuneTrial)| schedulers.insert(trial.settings.scheduler.name) || *n < most;
     trials.iter().enumerate().filter(|item| keep(item)).map(|(_, trial)| trial).collect()
 }

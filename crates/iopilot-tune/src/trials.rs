@@ -14,6 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) const WHOLE: u64 = 16;
 /// The shortest part of a run, in requests.
 const SHORTEST: u64 = 200;
+/// Settings are tried on several replays of each load if the budget allows so many trials of that.
+const TRIALS: u64 = 300;
+/// The most replays of a trial.
+const MOST_REPLICAS: u64 = 5;
 /// The first step of a run that ends early, and the shortest later one.
 const FIRST_STEP: Nanos = Nanos::from_millis(10);
 const SHORTEST_STEP: Nanos = Nanos::from_millis(1);
@@ -60,6 +64,16 @@ impl TrialPair {
             is_clipped: !ended,
             has_parts,
         })
+    }
+
+    /// The pair as the `n`-th replay has it: with other think times, or another seed. `None` if nothing in it is random.
+    fn replica(&self, n: u64) -> Option<Self> {
+        let seed = self.seed.wrapping_add(n);
+        let workload = match &self.workload {
+            Workload::Trace(trace) => Workload::Trace(trace.redrawn(seed)?),
+            other => other.clone(),
+        };
+        Some(Self { workload, seed, ..self.clone() })
     }
 
     /// The requests of `share` of a run.
@@ -111,7 +125,7 @@ fn limited(
 
 /// What became of settings in a trial. Figures are logarithms of the ratio to the kernel's defaults, means over all loads.
 #[derive(Clone, Debug)]
-pub(crate) struct Trial {
+pub(crate) struct TuneTrial {
     pub(crate) settings: TunedSettings,
     /// The cost; below 0 is better than the defaults.
     pub(crate) cost: f64,
@@ -124,6 +138,8 @@ pub(crate) struct Trial {
 #[derive(Debug)]
 pub(crate) struct Trials<'a> {
     pub(crate) pairs: Vec<TrialPair>,
+    /// The pairs as settings are tried on them: as often as the budget allows, with other think times or seeds.
+    replicas: Vec<TrialPair>,
     /// The kernel's defaults.
     pub(crate) defaults: TunedSettings,
     pub(crate) run: Runner,
@@ -134,9 +150,18 @@ pub(crate) struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    pub(crate) fn new(pairs: Vec<TrialPair>, defaults: TunedSettings, (run, progress): (Runner, &'a Progress)) -> Self {
-        let spent = AtomicU64::new(pairs.iter().map(|pair| pair.requests).sum());
-        Self { pairs, defaults, run, progress, spent, references: Mutex::default() }
+    pub(crate) fn new(
+        pairs: Vec<TrialPair>,
+        defaults: TunedSettings,
+        budget: u64,
+        (run, progress): (Runner, &'a Progress),
+    ) -> Self {
+        let whole: u64 = pairs.iter().map(|pair| pair.requests).sum();
+        let replays = (budget / (whole * TRIALS).max(1)).clamp(1, MOST_REPLICAS);
+        let more = (1..replays).flat_map(|n| pairs.iter().filter_map(move |pair| pair.replica(n)));
+        let replicas = pairs.iter().cloned().chain(more).collect();
+        let spent = AtomicU64::new(whole);
+        Self { pairs, replicas, defaults, run, progress, spent, references: Mutex::default() }
     }
 
     /// The requests simulated so far.
@@ -144,14 +169,19 @@ impl<'a> Trials<'a> {
         self.spent.load(Ordering::Relaxed)
     }
 
+    /// The requests of one run of each load.
+    pub(crate) fn whole(&self) -> u64 {
+        self.pairs.iter().map(|pair| pair.requests).sum()
+    }
+
     /// The requests that a trial of `share` of a run takes.
     pub(crate) fn requests_of(&self, share: u64) -> u64 {
-        self.pairs.iter().map(|pair| pair.limit(share)).sum()
+        self.replicas.iter().map(|pair| pair.limit(share)).sum()
     }
 
     /// Tries each of `candidates` on `share` of a run of each load. Parallel on rayon's threads; the result does not depend on
     /// their number.
-    pub(crate) fn of(&self, candidates: &[TunedSettings], share: u64) -> Result<Vec<Trial>, SimError> {
+    pub(crate) fn of(&self, candidates: &[TunedSettings], share: u64) -> Result<Vec<TuneTrial>, SimError> {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
@@ -160,21 +190,21 @@ impl<'a> Trials<'a> {
         let of_candidate = |(settings, reports): (&TunedSettings, &[RunReport])| {
             let mean = |ratio: &dyn Fn(&TrialPair, &RunReport, &RunReport) -> f64| {
                 let ratios = self
-                    .pairs
+                    .replicas
                     .iter()
                     .zip(reports)
                     .zip(reference.iter())
                     .map(|((pair, run), base)| ratio(pair, run, base));
-                ratios.sum::<f64>() / self.pairs.len() as f64
+                ratios.sum::<f64>() / self.replicas.len() as f64
             };
-            Trial {
+            TuneTrial {
                 settings: settings.clone(),
                 cost: mean(&|pair, run, base| log_cost(pair.measure, run, base)),
                 throughput: mean(&|_, run, base| -log_cost(Measure::Throughput, run, base)),
                 tail: mean(&|_, run, base| log_cost(Measure::TailWaiting, run, base)),
             }
         };
-        Ok(candidates.iter().zip(reports.chunks(self.pairs.len())).map(of_candidate).collect())
+        Ok(candidates.iter().zip(reports.chunks(self.replicas.len())).map(of_candidate).collect())
     }
 
     /// The reports of the defaults on `share` of each load, which are run once.
@@ -191,7 +221,7 @@ impl<'a> Trials<'a> {
     /// The reports of each of `candidates` on each load.
     fn reports(&self, candidates: &[TunedSettings], share: u64) -> Result<Vec<RunReport>, SimError> {
         let all: Vec<_> =
-            candidates.iter().flat_map(|settings| self.pairs.iter().map(move |pair| (settings, pair))).collect();
+            candidates.iter().flat_map(|settings| self.replicas.iter().map(move |pair| (settings, pair))).collect();
         let run = |&(settings, pair): &(&TunedSettings, &TrialPair)| {
             let options = RunOptions { seed: pair.seed, ..RunOptions::default() };
             let limit = pair.limit(share);

@@ -29,7 +29,7 @@ const HELD_OUT_PERCENT: u64 = 20;
 /// The runs of a finalist, for the budget.
 const REPLAYS: u64 = 5;
 /// Finalists at most.
-const FINALISTS: usize = 12;
+const FINALISTS: usize = 15;
 /// What is added to a seed where loads have no halves.
 const OTHER_SEED: u64 = 1000;
 /// The caches that are tried: 8 and 64 MiB.
@@ -116,11 +116,12 @@ impl<'a> ClassSearch<'a> {
     /// The settings of the class, and the requests simulated.
     fn tuned(self) -> Result<(TunedClass, u64), SimError> {
         let space = self.space();
-        let trials = self.trials(|load| (load.workload.clone(), self.options.seed))?;
+        let trials =
+            self.trials(self.budget * SEARCH_PERCENT / 100, |load| (load.workload.clone(), self.options.seed))?;
         let found = search(&trials, &space, self.budget * SEARCH_PERCENT / 100, self.options.seed)?;
         let (held_out, elsewhere) = self.held_out(&space, &trials, &found.best)?;
         let rest = self.budget.saturating_sub(trials.spent() + elsewhere);
-        let most = (rest / (trials.requests_of(WHOLE) * REPLAYS).max(1)) as usize;
+        let most = (rest / (trials.whole() * REPLAYS).max(1)) as usize;
         let most = if self.options.redcap && self.class.rotational { most.saturating_sub(CACHES.len()) } else { most };
         let mut finals = Finals::of(&trials, finalists(&trials, &found.best, &found.ranked, most.min(FINALISTS)))?;
         let best = finals.best();
@@ -152,7 +153,7 @@ impl<'a> ClassSearch<'a> {
         let machines: Vec<&Machine> = self.loads.iter().map(|load| &load.machine).collect();
         let has_files =
             |load: &&TuneLoad| matches!(load.workload, Workload::BuiltinPrograms(_) | Workload::UserPrograms { .. });
-        TuneSpace::of(&machines, self.loads.iter().all(|load| has_files(&load)))
+        TuneSpace::of(&machines, self.loads.iter().all(has_files))
     }
 
     /// The kernel gives a disk with several hardware queues no scheduler, and others mq-deadline (`elevator_get_default`).
@@ -161,8 +162,8 @@ impl<'a> ClassSearch<'a> {
         TunedSettings::defaults_of(if several { NO_SCHEDULER } else { KERNEL_DEFAULT })
     }
 
-    /// The loads of the class, each as `part` says.
-    fn trials(&self, part: impl Fn(&TuneLoad) -> (Workload, u64)) -> Result<Trials<'a>, SimError> {
+    /// The loads of the class, each as `part` says, for a search with this budget.
+    fn trials(&self, budget: u64, part: impl Fn(&TuneLoad) -> (Workload, u64)) -> Result<Trials<'a>, SimError> {
         let defaults = self.kernel_defaults();
         let most = (self.budget / (RUNS * self.loads.len() as u64)).max(FEWEST);
         let run = (&defaults, self.run, self.progress);
@@ -171,7 +172,7 @@ impl<'a> ClassSearch<'a> {
             TrialPair::new((&load.machine, &workload, seed), self.options.objective, most, run)
         };
         let pairs = self.loads.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
-        Ok(Trials::new(pairs, defaults, (self.run, self.progress)))
+        Ok(Trials::new(pairs, defaults, budget, (self.run, self.progress)))
     }
 
     /// Chooses settings on the first halves of traces and judges them on the second halves. Loads without halves have other seeds;
@@ -184,7 +185,7 @@ impl<'a> ClassSearch<'a> {
     ) -> Result<(Option<HeldOut>, u64), SimError> {
         let has_halves = self.loads.iter().any(|load| load.halves.is_some());
         let is_short_trace = |load: &&TuneLoad| load.halves.is_none() && matches!(load.workload, Workload::Trace(_));
-        if self.loads.iter().any(|load| is_short_trace(&load)) {
+        if self.loads.iter().any(is_short_trace) {
             return Ok((None, 0));
         }
         let half = |load: &TuneLoad, second: bool| match &load.halves {
@@ -194,7 +195,7 @@ impl<'a> ClassSearch<'a> {
         };
         let mut spent = 0;
         let (settings, chosen) = if has_halves {
-            let first = self.trials(|load| half(load, false))?;
+            let first = self.trials(self.budget * HELD_OUT_PERCENT / 100, |load| half(load, false))?;
             let found = search(&first, space, self.budget * HELD_OUT_PERCENT / 100, self.options.seed)?;
             let cost = first.of(std::slice::from_ref(&found.best), WHOLE)?[0].cost;
             spent += first.spent();
@@ -202,7 +203,7 @@ impl<'a> ClassSearch<'a> {
         } else {
             (best.clone(), all.of(std::slice::from_ref(best), WHOLE)?[0].cost)
         };
-        let second = self.trials(|load| half(load, true))?;
+        let second = self.trials(self.budget * HELD_OUT_PERCENT / 100, |load| half(load, true))?;
         let judged = second.of(std::slice::from_ref(&settings), WHOLE)?[0].cost;
         spent += second.spent();
         let measures: Vec<Measure> = all.pairs.iter().map(|pair| pair.measure).collect();
@@ -219,8 +220,7 @@ impl<'a> ClassSearch<'a> {
 
     /// A cache prefetches what the arm passes by. With it, a run cannot be cut.
     fn tries_caches(&self, trials: &Trials<'_>, elsewhere: u64) -> bool {
-        let has_room =
-            trials.spent() + elsewhere + trials.requests_of(WHOLE) * REPLAYS * CACHES.len() as u64 <= self.budget;
+        let has_room = trials.spent() + elsewhere + trials.whole() * REPLAYS * CACHES.len() as u64 <= self.budget;
         let has_none = |pair: &TrialPair| !pair.is_clipped && pair.machine.redcap.is_none();
         self.class.rotational && has_room && trials.pairs.iter().all(has_none)
     }

@@ -48,12 +48,12 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
 }
 
 /// Drops columns until a row fits; the most expendable first. Those that the verdict compares stay.
-fn choose<'a>(
-    mut columns: Vec<(&'a RunColumn, Vec<String>, usize)>,
+fn choose(
+    mut columns: Vec<(&RunColumn, Vec<String>, usize)>,
     name_width: usize,
     width: usize,
     decides: impl Fn(&RunColumn) -> bool,
-) -> Vec<(&'a RunColumn, Vec<String>, usize)> {
+) -> Vec<(&RunColumn, Vec<String>, usize)> {
     let expendable = |c: &RunColumn| if decides(c) { 0 } else { c.expendable };
     while name_width + columns.iter().map(|c| c.2 + 2).sum::<usize>() > width {
         let Some(victim) =
