@@ -30,6 +30,8 @@ pub(crate) struct Finals {
     /// For each load, the median run of each finalist with its spread.
     pub(crate) runs: Vec<Vec<RunReport>>,
     measures: Vec<Measure>,
+    /// For each load, what long waits add to the cost of each finalist.
+    charges: Vec<Vec<f64>>,
 }
 
 impl Finals {
@@ -38,6 +40,7 @@ impl Finals {
         let mut finals = Self {
             finalists: Vec::new(),
             runs: trials.pairs.iter().map(|_| Vec::new()).collect(),
+            charges: trials.pairs.iter().map(|_| Vec::new()).collect(),
             measures: trials.pairs.iter().map(|pair| pair.measure).collect(),
         };
         finals.add(trials, finalists)?;
@@ -46,7 +49,7 @@ impl Finals {
 
     /// Runs some more.
     pub(crate) fn add(&mut self, trials: &Trials<'_>, finalists: Vec<Finalist>) -> Result<(), SimError> {
-        for (pair, runs) in trials.pairs.iter().zip(&mut self.runs) {
+        for ((pair, runs), charges) in trials.pairs.iter().zip(&mut self.runs).zip(&mut self.charges) {
             let options = RunOptions { seed: pair.seed, ..RunOptions::default() };
             let run = |finalist: &Finalist, workload: &_, options: &_| {
                 let cached = TrialPair { machine: pair.machine.with_redcap(finalist.redcap.clone()), ..pair.clone() };
@@ -57,6 +60,8 @@ impl Finals {
             let replays = u64::from(of_pair.first().and_then(|run| run.spread).map_or(1, |spread| spread.replays));
             (0..replays).for_each(|_| trials.add_spent(&of_pair));
             runs.extend(of_pair);
+            let base = &runs[0];
+            charges.extend(runs[charges.len()..].iter().map(|run| pair.charge(run, base)));
         }
         self.finalists.extend(finalists);
         Ok(())
@@ -65,6 +70,11 @@ impl Finals {
     /// The mean over the loads of the logarithm of the cost over that of the defaults.
     pub(crate) fn cost(&self, row: usize) -> f64 {
         self.mean(row, |load| self.measures[load])
+    }
+
+    /// The cost, and what long waits add to it.
+    fn charged_cost(&self, row: usize) -> f64 {
+        self.cost(row) + self.charges.iter().map(|charges| charges[row]).sum::<f64>() / self.charges.len() as f64
     }
 
     fn mean(&self, row: usize, measure: impl Fn(usize) -> Measure) -> f64 {
@@ -80,8 +90,8 @@ impl Finals {
     /// Of those without a cache the best; of those within 0.5 % of it, the one with the fewest changes.
     pub(crate) fn best(&self) -> usize {
         let plain: Vec<usize> = (0..self.finalists.len()).filter(|&row| self.finalists[row].redcap.is_none()).collect();
-        let least = plain.iter().map(|&row| self.cost(row)).fold(f64::INFINITY, f64::min);
-        let near = plain.into_iter().filter(|&row| self.cost(row) <= least + TIE);
+        let least = plain.iter().map(|&row| self.charged_cost(row)).fold(f64::INFINITY, f64::min);
+        let near = plain.into_iter().filter(|&row| self.charged_cost(row) <= least + TIE);
         let order = |&row: &usize| (self.finalists[row].settings.changes(), row != 0, row);
         near.min_by_key(order).unwrap_or(0)
     }
@@ -107,6 +117,10 @@ impl Finals {
         for runs in &mut self.runs {
             let mut of_runs = stays.iter();
             runs.retain(|_| of_runs.next() != Some(&false));
+        }
+        for charges in &mut self.charges {
+            let mut of_charges = stays.iter();
+            charges.retain(|_| of_charges.next() != Some(&false));
         }
         kept.map(|row| stays[..row].iter().filter(|stays| **stays).count())
     }

@@ -18,6 +18,8 @@ const SHORTEST: u64 = 200;
 const TRIALS: u64 = 300;
 /// The most replays of a trial.
 const MOST_REPLICAS: u64 = 5;
+/// Up to this factor, longer waits are no matter beside throughput.
+const LONGER_WAITS: f64 = 2.0;
 /// The first step of a run that ends early, and the shortest later one.
 const FIRST_STEP: Nanos = Nanos::from_millis(10);
 const SHORTEST_STEP: Nanos = Nanos::from_millis(1);
@@ -29,6 +31,8 @@ pub(crate) struct TrialPair {
     pub(crate) workload: Workload,
     pub(crate) seed: u64,
     pub(crate) measure: Measure,
+    /// Whether the user chose the measure.
+    pub(crate) is_chosen: bool,
     /// The requests of a whole run.
     pub(crate) requests: u64,
     /// Whether a whole run ends before the load does.
@@ -53,6 +57,7 @@ impl TrialPair {
             true => (runner(machine, workload, &defaults.scheduler, &options, progress)?, true),
             false => limited(machine, workload, defaults, &options, most)?,
         };
+        let is_chosen = measure.is_some();
         let measure = measure.unwrap_or_else(|| Measure::of(workload, std::slice::from_ref(&report)));
         let has_parts = !is_program && !matches!(measure, Measure::TaskTime | Measure::Elapsed);
         Ok(Self {
@@ -60,10 +65,20 @@ impl TrialPair {
             workload: workload.clone(),
             seed,
             measure,
+            is_chosen,
             requests: report.requests.max(1),
             is_clipped: !ended,
             has_parts,
         })
+    }
+
+    /// What long waits add to the logarithm of the cost of `run`. Throughput does not show that a process starves. So unless the
+    /// user asked for throughput, a 99th percentile of waiting of more than twice that of `base` counts by its ratio to that.
+    pub(crate) fn charge(&self, run: &RunReport, base: &RunReport) -> f64 {
+        if self.is_chosen || self.measure != Measure::Throughput {
+            return 0.0;
+        }
+        (log_cost(Measure::TailWaiting, run, base) - LONGER_WAITS.ln()).max(0.0)
     }
 
     /// The pair as the `n`-th replay has it: with other think times, or another seed. `None` if nothing in it is random.
@@ -127,8 +142,10 @@ fn limited(
 #[derive(Clone, Debug)]
 pub(crate) struct TuneTrial {
     pub(crate) settings: TunedSettings,
-    /// The cost; below 0 is better than the defaults.
+    /// What decides: the cost, with what long waits add to it ([`TrialPair::charge`]); below 0 is better than the defaults.
     pub(crate) cost: f64,
+    /// The cost alone.
+    pub(crate) plain_cost: f64,
     pub(crate) throughput: f64,
     /// The 99th percentile of waiting.
     pub(crate) tail: f64,
@@ -199,7 +216,8 @@ impl<'a> Trials<'a> {
             };
             TuneTrial {
                 settings: settings.clone(),
-                cost: mean(&|pair, run, base| log_cost(pair.measure, run, base)),
+                cost: mean(&|pair, run, base| log_cost(pair.measure, run, base) + pair.charge(run, base)),
+                plain_cost: mean(&|pair, run, base| log_cost(pair.measure, run, base)),
                 throughput: mean(&|_, run, base| -log_cost(Measure::Throughput, run, base)),
                 tail: mean(&|_, run, base| log_cost(Measure::TailWaiting, run, base)),
             }

@@ -119,7 +119,10 @@ impl<'a> ClassSearch<'a> {
         let trials =
             self.trials(self.budget * SEARCH_PERCENT / 100, |load| (load.workload.clone(), self.options.seed))?;
         let found = search(&trials, &space, self.budget * SEARCH_PERCENT / 100, self.options.seed)?;
-        let (held_out, elsewhere) = self.held_out(&space, &trials, &found.best)?;
+        // With halves it is a search of its own. Else it judges the final choice.
+        let has_halves = self.loads.iter().any(|load| load.halves.is_some());
+        let (mut held_out, mut elsewhere) =
+            if has_halves { self.held_out(&space, &trials, &found.best)? } else { (None, 0) };
         let rest = self.budget.saturating_sub(trials.spent() + elsewhere);
         let most = (rest / (trials.whole() * REPLAYS).max(1)) as usize;
         let most = if self.options.redcap && self.class.rotational { most.saturating_sub(CACHES.len()) } else { most };
@@ -131,6 +134,9 @@ impl<'a> ClassSearch<'a> {
         let cached = finals.cached(best);
         let cached = finals.drop_caches(cached);
         let settings = &finals.finalists[best].settings;
+        if !has_halves {
+            (held_out, elsewhere) = self.held_out(&space, &trials, settings)?;
+        }
         // The best of the finals comes first, then the order of the search.
         let ranked = std::iter::once(settings).chain(found.ranked.iter().map(|trial| &trial.settings));
         let tuned = TunedClass {
@@ -176,7 +182,7 @@ impl<'a> ClassSearch<'a> {
     }
 
     /// Chooses settings on the first halves of traces and judges them on the second halves. Loads without halves have other seeds;
-    /// if no load has halves, `best` has been chosen already. Also returns the requests simulated.
+    /// if no load has halves, `best` is what was chosen. Also returns the requests simulated.
     fn held_out(
         &self,
         space: &TuneSpace,
@@ -197,14 +203,14 @@ impl<'a> ClassSearch<'a> {
         let (settings, chosen) = if has_halves {
             let first = self.trials(self.budget * HELD_OUT_PERCENT / 100, |load| half(load, false))?;
             let found = search(&first, space, self.budget * HELD_OUT_PERCENT / 100, self.options.seed)?;
-            let cost = first.of(std::slice::from_ref(&found.best), WHOLE)?[0].cost;
+            let cost = first.of(std::slice::from_ref(&found.best), WHOLE)?[0].plain_cost;
             spent += first.spent();
             (found.best, cost)
         } else {
-            (best.clone(), all.of(std::slice::from_ref(best), WHOLE)?[0].cost)
+            (best.clone(), all.of(std::slice::from_ref(best), WHOLE)?[0].plain_cost)
         };
         let second = self.trials(self.budget * HELD_OUT_PERCENT / 100, |load| half(load, true))?;
-        let judged = second.of(std::slice::from_ref(&settings), WHOLE)?[0].cost;
+        let judged = second.of(std::slice::from_ref(&settings), WHOLE)?[0].plain_cost;
         spent += second.spent();
         let measures: Vec<Measure> = all.pairs.iter().map(|pair| pair.measure).collect();
         let (chosen, judged) = (gain_percent(&measures, chosen), gain_percent(&measures, judged));

@@ -84,6 +84,24 @@ fn a_budget_that_is_too_small_is_refused() {
 }
 
 #[test]
+fn throughput_is_not_bought_with_a_starving_reader_unless_asked_for() {
+    let jobs = "[global]\nfilename=/dev/x\nioengine=libaio\ndirect=1\nruntime=20\ntime_based\n\
+                [deep]\nrw=read\nbs=1m\niodepth=10\nsize=4g\n[reader]\nrw=randread\nbs=4k\niodepth=1\noffset=8g\nsize=4g\n";
+    let of = |objective| {
+        let report = tuned(&[load("hd-500-16", jobs)], &TuneOptions { objective, ..options(200_000) });
+        let class = &report.classes[0];
+        let rows = &class.loads[0].rows;
+        let (best, defaults) = (&rows[class.best], &rows[class.defaults]);
+        (best.wait_ms_p99 / defaults.wait_ms_p99, best.throughput_mb_s / defaults.throughput_mb_s)
+    };
+    // Beyond twice the wait, a longer one costs as much as less throughput.
+    let (waits, serves) = of(None);
+    assert!(waits <= 2.0 * serves * 1.01, "{waits} {serves}");
+    let (waits, serves) = of(Some(Measure::Throughput));
+    assert!(waits > 2.0 * serves * 1.01, "{waits} {serves}");
+}
+
+#[test]
 fn an_objective_is_obeyed() {
     let of = |objective| {
         let report =
