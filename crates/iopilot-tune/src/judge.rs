@@ -1,7 +1,8 @@
 //! [`Finals`]: the finalists on every load, over several replays, as `iopilot compare` runs them.
 
 use crate::settings::TunedSettings;
-use crate::trials::{TrialPair, Trials, TuneTrial, log_cost};
+use crate::trial_pair::{TrialPair, log_cost};
+use crate::trials::{Trials, TuneTrial};
 use iopilot_compare::{Measure, replayed};
 use iopilot_redcap::RedcapSpec;
 use iopilot_sim::{RunOptions, RunReport, SimError};

@@ -10,6 +10,7 @@ mod report;
 mod search;
 mod settings;
 mod space;
+mod trial_pair;
 mod trials;
 mod tune;
 mod udev;

@@ -2,7 +2,8 @@
 
 use crate::settings::TunedSettings;
 use crate::space::TuneSpace;
-use crate::trials::{Trials, TuneTrial, WHOLE};
+use crate::trial_pair::WHOLE;
+use crate::trials::{Trials, TuneTrial};
 use iopilot_sim::SimError;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

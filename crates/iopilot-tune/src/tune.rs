@@ -5,7 +5,8 @@ use crate::report::{DiskClass, HeldOut, TuneReport, TuneRow, TunedClass, TunedLo
 use crate::search::search;
 use crate::settings::TunedSettings;
 use crate::space::TuneSpace;
-use crate::trials::{TrialPair, Trials, WHOLE, log_cost};
+use crate::trial_pair::{TrialPair, WHOLE, log_cost};
+use crate::trials::Trials;
 use crate::{advice, udev};
 use iopilot_block::InputError;
 use iopilot_compare::{Measure, Runner};

@@ -79,7 +79,8 @@ fn advice(class: &TunedClass, rules: Option<&Path>, terminal: Terminal) -> Strin
     } else {
         let spread = match rows(class.best).all(|row| row.beyond_spread) {
             true => "beyond the spread of the runs",
-            false => "but within the spread of the runs on some load",
+            false if class.loads.len() > 1 => "but within the spread of the runs on some load",
+            false => "but within the spread of the runs",
         };
         let mean = if class.loads.len() > 1 { ", the geometric mean of the loads" } else { "" };
         let gain = class.gain_percent;
