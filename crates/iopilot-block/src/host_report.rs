@@ -208,3 +208,11 @@ pub struct HostReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<PageCacheReport>,
 }
+
+impl HostReport {
+    /// The mean time of its tasks in seconds (Ganger 4.2); `None` if there are none.
+    pub fn task_s_mean(&self) -> Option<f64> {
+        let sum: f64 = self.tasks.iter().map(|task| task.elapsed_s).sum();
+        (!self.tasks.is_empty()).then(|| sum / self.tasks.len() as f64)
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! The serialised form is documented in `docs/reference/report.md` and stable: fields are added, never renamed.
 
+use crate::measure::Measure;
 use crate::self_replay::SelfReplay;
-use crate::verdict::Measure;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, MachineSummary, Progress, RunOptions, RunReport, SimError, simulate};
 use iopilot_workload::{Workload, WorkloadSummary};
@@ -27,14 +27,19 @@ pub struct Comparison {
 }
 
 /// The best scheduler, and how much better it is than the others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
-    /// The best scheduler by the measure below. If several are equal by it, the one under which processes wait least. If
-    /// processes wait and think, the run that is nearest to the best both in waiting and in the time until all have ended.
+    /// The best scheduler. If several are equal by the measure below, the one under which processes wait least. If a run with
+    /// hardly more waiting ends much sooner, that one.
     pub best: String,
     /// The quantity that was compared: `throughput_mb_s` for workloads that issue as fast as they are served,
-    /// `wait_ms_mean` if processes wait and think, `response_ms.mean` for open arrivals.
+    /// `wait_ms_mean` if processes wait and think, `task_s_mean` for tasks on CPUs, `elapsed_s` for programs without tasks,
+    /// `response_ms.mean` for open arrivals.
     pub measure: String,
+    /// The quantity that decided where the measure alone did not: `wait_ms_mean` or `process_wait_ms` between runs that are equal
+    /// by the measure, `elapsed_s` if the best ends much sooner than the run with the least waiting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
     /// How much better it is than the second by the measure, in percent of the second's value. Negative if another one is best
     /// by the measure alone.
     pub better_than_second_percent: f64,
@@ -42,6 +47,8 @@ pub struct Verdict {
     pub better_than_worst_percent: f64,
     /// The best by the measure, and those that equal it within 1 % or within the spread of the replays; in order.
     pub equals: Vec<String>,
+    /// The schedulers that the sentence below calls best: one, or several equal ones. Empty if the scheduler does not matter.
+    pub winners: Vec<String>,
     /// The verdict as a sentence.
     pub text: String,
 }

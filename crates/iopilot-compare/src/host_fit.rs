@@ -23,7 +23,7 @@ const TOO_LONG_PERCENT: f64 = 3.0;
 /// fast, `transport_us` is raised until processes wait as long as in the recording, or until the whole replay takes longer than
 /// the recording. (A scheduler that prefers some processes makes others wait for another reason.) It is raised only if that
 /// explains most of the difference: a few microseconds do not slow down a disk that takes milliseconds. A recording under
-/// `none` in which tags ran out also contains the cost of sleeping, and is not used.
+/// `none` in which tags ran out also contains the cost of sleeping, and is not used. Nor is one from another disk.
 ///
 /// # Errors
 /// As [`iopilot_sim::simulate`].
@@ -36,7 +36,11 @@ pub(crate) fn fit_host(
     if machine.sets_host || machine.device().hardware_queues() > 1 {
         return Ok(None);
     }
-    let Some(workload) = workloads.iter().find(|workload| workload.recording().is_some_and(nobody_slept)) else {
+    let tells = |recording: &Recording| {
+        let on_another = recording.system.as_ref().is_some_and(|system| machine.has_disk_of(system) == Some(false));
+        !on_another && nobody_slept(recording)
+    };
+    let Some(workload) = workloads.iter().find(|workload| workload.recording().is_some_and(tells)) else {
         return Ok(None);
     };
     let error_with = |transport_us: f64| -> Result<Option<(f64, Machine)>, SimError> {

@@ -4,12 +4,15 @@
 
 mod comparison;
 mod host_fit;
+mod measure;
 mod models;
 mod predict;
 mod self_replay;
 mod verdict;
+mod verdict_text;
 
 pub use comparison::{Comparison, Verdict, compare, comparison};
+pub use measure::Measure;
 pub use models::{ModelComparison, ModelRun, WorkloadModel, compare_models, traced};
-pub use predict::{Candidates, Runner, predict, replays_of};
+pub use predict::{Candidates, Runner, predict, replayed, replays_of};
 pub use self_replay::{LARGEST_ERROR_PERCENT, ReplayTimes, SelfReplay};

@@ -88,7 +88,7 @@ pub struct ModelComparison {
 
 /// The mean time of the tasks of a run, or of the whole run if it has no tasks.
 pub(crate) fn elapsed(run: &RunReport) -> f64 {
-    crate::verdict::tasks_take(run).unwrap_or(run.elapsed_s)
+    run.task_s_mean.unwrap_or(run.elapsed_s)
 }
 
 /// The requests of a run as an open workload, `speed` times as fast, and as a closed workload. The closed one keeps as many

@@ -2,8 +2,8 @@
 
 use crate::comparison::{Comparison, Verdict};
 use crate::host_fit::fit_host;
+use crate::measure::Measure;
 use crate::self_replay::SelfReplay;
-use crate::verdict::Measure;
 use iopilot_redcap::RedcapSpec;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{Machine, Progress, RunOptions, RunReport, SimError, Spread};
@@ -95,16 +95,11 @@ pub fn predict(
     let redcaps = if redcaps.is_empty() { std::slice::from_ref(&machine.redcap) } else { redcaps };
     let machines: Vec<Machine> = redcaps.iter().map(|redcap| plain.with_redcap(redcap.clone())).collect();
     let setups = || schedulers.iter().flat_map(|scheduler| machines.iter().map(move |machine| (scheduler, machine)));
-    let all: Vec<_> = setups().flat_map(|setup| replays.iter().map(move |replay| (setup, replay))).collect();
-    let runs: Vec<Result<RunReport, SimError>> = all
-        .into_par_iter()
-        .map(|((scheduler, machine), replay)| run(machine, &replay.workload, scheduler, &replay.options, progress))
-        .collect();
-    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let measure = Measure::of(first, &runs);
-    let mut runs = runs.into_iter();
-    let middle_of = |_| middle(runs.by_ref().take(replays.len()).collect(), measure);
-    let runs: Vec<RunReport> = setups().filter_map(middle_of).collect();
+    let all: Vec<_> = setups().collect();
+    let of_setup = |&(scheduler, machine): &(&SchedulerSpec, &Machine), replay: &Replay| {
+        run(machine, &replay.workload, scheduler, &replay.options, progress)
+    };
+    let (runs, measure) = middle_runs(first, &all, &replays, None, of_setup)?;
     let self_replays: Vec<Option<Result<SelfReplay, SimError>>> =
         workloads.par_iter().map(|workload| SelfReplay::of(plain, workload, &whole, progress)).collect();
     let self_replays = self_replays.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
@@ -117,6 +112,40 @@ pub fn predict(
         workload.notes.extend(more.notes.into_iter().map(|note| format!("recording {number}: {note}")));
     }
     Ok(Comparison { machine: machine.summary(), workload, self_replays, runs, verdict })
+}
+
+/// Runs `workload` under each of `setups` several times, with other think times or seeds, by `run`. Returns for each setup the
+/// median by `measure` (by default the workload's), with the spread, and the measure. The runs are parallel on rayon's threads;
+/// the result does not depend on their number.
+///
+/// # Errors
+/// Those of `run`; the first of them in the order of `setups`.
+pub fn replayed<T: Sync>(
+    workload: &Workload,
+    setups: &[T],
+    (of_each, measure): (Option<u32>, Option<Measure>),
+    options: &RunOptions,
+    run: impl Fn(&T, &Workload, &RunOptions) -> Result<RunReport, SimError> + Sync,
+) -> Result<(Vec<RunReport>, Measure), SimError> {
+    let replays = replays(std::slice::from_ref(workload), of_each, options);
+    middle_runs(workload, setups, &replays, measure, |setup, replay| run(setup, &replay.workload, &replay.options))
+}
+
+fn middle_runs<T: Sync>(
+    workload: &Workload,
+    setups: &[T],
+    replays: &[Replay],
+    measure: Option<Measure>,
+    run: impl Fn(&T, &Replay) -> Result<RunReport, SimError> + Sync,
+) -> Result<(Vec<RunReport>, Measure), SimError> {
+    let all: Vec<_> = setups.iter().flat_map(|setup| replays.iter().map(move |replay| (setup, replay))).collect();
+    let runs: Vec<Result<RunReport, SimError>> =
+        all.into_par_iter().map(|(setup, replay)| run(setup, replay)).collect();
+    let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let measure = measure.unwrap_or_else(|| Measure::of(workload, &runs));
+    let mut runs = runs.into_iter();
+    let middles = setups.iter().filter_map(|_| middle(runs.by_ref().take(replays.len()).collect(), measure));
+    Ok((middles.collect(), measure))
 }
 
 /// The median of `runs` by `measure`, with their spread.

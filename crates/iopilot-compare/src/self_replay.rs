@@ -16,6 +16,11 @@ pub struct SelfReplay {
     pub workload: String,
     /// The scheduler with its settings, as on the command line.
     pub scheduler: String,
+    /// The recording's disk: its name in the kernel, and its model if that is known.
+    pub recorded_on: String,
+    /// Whether the simulated disk is the recording's. If it is another, the differences are not errors of the model. `None` if the
+    /// recording does not say.
+    pub same_disk: Option<bool>,
     /// The times of the recording.
     pub recorded: ReplayTimes,
     /// The times of the replay.
@@ -71,6 +76,11 @@ impl SelfReplay {
             Self {
                 workload: workload.summary(options.seed).name,
                 scheduler: run.scheduler,
+                recorded_on: match &system.model {
+                    Some(model) => format!("{}, {}", system.device, model.trim()),
+                    None => system.device.clone(),
+                },
+                same_disk: machine.has_disk_of(system),
                 elapsed_error_percent: error_percent(replayed.elapsed_s, recorded.elapsed_s),
                 wait_error_percent: error_percent(wait(&replayed), wait(&recorded)),
                 recorded,
@@ -79,7 +89,12 @@ impl SelfReplay {
         }))
     }
 
-    /// Whether the model is close enough to the recording to be trusted.
+    /// Whether the recording shows that the model is too far off to be trusted.
+    pub fn warns(&self) -> bool {
+        self.same_disk != Some(false) && !self.is_near()
+    }
+
+    /// Whether the replay is close to the recording.
     pub fn is_near(&self) -> bool {
         self.elapsed_error_percent.abs() <= LARGEST_ERROR_PERCENT
             && self.wait_error_percent.abs() <= LARGEST_ERROR_PERCENT

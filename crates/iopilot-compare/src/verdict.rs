@@ -1,266 +1,137 @@
 //! Decides which of several runs is best.
 
 use crate::comparison::Verdict;
+use crate::measure::{Measure, TIE};
+use crate::verdict_text;
 use iopilot_sim::{Range, RunReport};
-use iopilot_workload::Workload;
-use iopilot_workload::replay::ReplayMode;
 
-/// A relative difference up to this does not count.
-const TIE: f64 = 0.01;
 /// Among runs that are equal by the measure, waiting counts as longer beyond this ratio.
 const WAITS_LONGER: f64 = 1.1;
 
-/// The quantity by which runs are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Measure {
-    /// For workloads that issue as fast as they are served.
-    Throughput,
-    /// For processes that wait and think. The mean response time misleads there, because it counts background writes, for
-    /// which nobody waits, like any other request (Ganger ch. 2, 7).
-    Waiting,
-    /// For processes that run on CPUs: the mean time until a user's task is done (Ganger 4.2).
-    Elapsed,
-    /// For open arrivals. The sum of the response times is the thesis' total service time (GF 4.2).
-    MeanResponse,
+/// What decided between several runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum VerdictReason<'a> {
+    /// The measure.
+    MeasureAlone,
+    /// Of the runs that are equal by the measure, processes wait less under `best` than under `most`.
+    LessWaiting { waiting: Measure, best: &'a RunReport, most: &'a RunReport },
+    /// Processes wait least under `least`, but `best` ends much sooner. `among_equals` if both are equal by the measure.
+    EndsSooner { waiting: Measure, best: &'a RunReport, least: &'a RunReport, among_equals: bool },
 }
 
-impl Measure {
-    /// The measure for `runs` of `workload`.
-    pub(crate) fn of(workload: &Workload, runs: &[RunReport]) -> Self {
-        if !runs.is_empty() && runs.iter().all(|run| tasks_take(run).is_some()) {
-            return Self::Elapsed;
-        }
-        match workload {
-            Workload::Trace(trace) => match trace.mode() {
-                ReplayMode::Open => Self::MeanResponse,
-                ReplayMode::Closed => Self::Throughput,
-                ReplayMode::Dependent if trace.has_waiters() => Self::Waiting,
-                ReplayMode::Dependent => Self::MeanResponse,
-            },
-            Workload::Fio { .. } => Self::Throughput,
-            Workload::Ganger { .. } => Self::MeanResponse,
-            Workload::BuiltinPrograms(_) | Workload::UserPrograms { .. } => Self::Elapsed,
-        }
-    }
-
-    /// The measure with this key in reports.
-    pub(crate) fn with_key(key: &str) -> Option<Self> {
-        [Self::Throughput, Self::Waiting, Self::Elapsed, Self::MeanResponse]
-            .into_iter()
-            .find(|measure| measure.key() == key)
-    }
-
-    fn key(self) -> &'static str {
+impl VerdictReason<'_> {
+    fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Throughput => "throughput_mb_s",
-            Self::Waiting => "wait_ms_mean",
-            Self::Elapsed => "elapsed_s",
-            Self::MeanResponse => "response_ms.mean",
-        }
-    }
-
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Throughput => ("throughput", "more"),
-            Self::Waiting => ("the time that processes wait", "less"),
-            Self::Elapsed => ("the time that tasks take", "less"),
-            Self::MeanResponse => ("mean response time", "less"),
-        }
-    }
-
-    /// The measure of `run`.
-    pub(crate) fn value(self, run: &RunReport) -> f64 {
-        match self {
-            Self::Throughput => run.throughput_mb_s,
-            Self::Waiting => run.wait_ms_mean,
-            Self::Elapsed => tasks_take(run).unwrap_or(run.elapsed_s),
-            Self::MeanResponse => run.response_ms.mean,
-        }
-    }
-
-    /// The range of the measure in the replays of `run`.
-    pub(crate) fn range(self, run: &RunReport) -> Range {
-        let value = self.value(run);
-        let only = Range { min: value, max: value };
-        run.spread.map_or(only, |spread| match self {
-            Self::Throughput => spread.throughput_mb_s,
-            Self::Waiting => spread.wait_ms_mean,
-            Self::Elapsed => spread.elapsed_s,
-            Self::MeanResponse => spread.response_ms_mean,
-        })
-    }
-
-    /// Whether `a` and `b` are equal: they differ by less than a tie, or their replays overlap.
-    fn is_tie(self, a: &RunReport, b: &RunReport) -> bool {
-        let (x, y) = (self.range(a), self.range(b));
-        self.gain(a, b).abs() <= 100.0 * TIE || (x.min <= y.max && y.min <= x.max)
-    }
-
-    /// How much better `a` is than `b`, in percent of `b`'s value.
-    fn gain(self, a: &RunReport, b: &RunReport) -> f64 {
-        let (a, b) = (self.value(a), self.value(b));
-        match self {
-            _ if b == 0.0 => 0.0,
-            Self::Throughput => 100.0 * (a / b - 1.0),
-            Self::Waiting | Self::Elapsed | Self::MeanResponse => 100.0 * (1.0 - a / b),
+            Self::MeasureAlone => None,
+            Self::LessWaiting { waiting, .. } => Some(waiting.key()),
+            Self::EndsSooner { .. } => Some(Measure::Elapsed.key()),
         }
     }
 }
 
-/// The mean time of the tasks of a host in seconds; `None` if there are none.
-pub(crate) fn tasks_take(run: &RunReport) -> Option<f64> {
-    let tasks = &run.host.as_ref()?.tasks;
-    (!tasks.is_empty()).then(|| tasks.iter().map(|task| task.elapsed_s).sum::<f64>() / tasks.len() as f64)
+/// `runs` from best to worst by a measure.
+#[derive(Debug)]
+pub(crate) struct Ranking<'a> {
+    pub(crate) measure: Measure,
+    /// The best by the measure.
+    pub(crate) first: &'a RunReport,
+    /// The others, best first.
+    pub(crate) others: Vec<&'a RunReport>,
+    /// The first, and those that are equal to it.
+    pub(crate) equals: Vec<&'a RunReport>,
+}
+
+impl<'a> Ranking<'a> {
+    fn of(runs: &'a [RunReport], measure: Measure) -> Option<Self> {
+        let mut ranked: Vec<&RunReport> = runs.iter().collect();
+        // The sort is stable: among equals the first one of the request is best.
+        ranked.sort_by(|a, b| measure.gain(b, a).total_cmp(&measure.gain(a, b)));
+        let (&first, others) = ranked.split_first()?;
+        let tied = others.iter().copied().filter(|run| measure.is_tie(first, run));
+        let equals = std::iter::once(first).chain(tied).collect();
+        Some(Self { measure, first, others: others.to_vec(), equals })
+    }
+
+    /// Whether the scheduler makes no difference by the measure.
+    pub(crate) fn all_equal(&self) -> bool {
+        !self.others.is_empty() && self.equals.len() > self.others.len()
+    }
+
+    fn decide(&self, runs: &'a [RunReport]) -> VerdictReason<'a> {
+        if self.measure == Measure::Waiting {
+            let all: Vec<&RunReport> = runs.iter().collect();
+            if let Some(best) = ends_sooner(self.first, &all, self.measure) {
+                return VerdictReason::EndsSooner {
+                    waiting: self.measure,
+                    best,
+                    least: self.first,
+                    among_equals: false,
+                };
+            }
+        }
+        // The measure of waiting that the ranking does not show.
+        let waited_for = runs.iter().any(|run| run.critical_requests > 0);
+        let waiting =
+            if self.measure != Measure::Waiting && waited_for { Measure::Waiting } else { Measure::ProcessWaiting };
+        let Some((least, most)) = least_waiting(&self.equals, waiting) else { return VerdictReason::MeasureAlone };
+        // The run in which processes wait least may also end much later than others.
+        match ends_sooner(least, &self.equals, waiting) {
+            Some(best) => VerdictReason::EndsSooner { waiting, best, least, among_equals: true },
+            None => VerdictReason::LessWaiting { waiting, best: least, most },
+        }
+    }
 }
 
 impl Verdict {
     /// Judges `runs` by `measure`. Runs that are equal by it are judged by how long processes wait.
     pub(crate) fn of(runs: &[RunReport], measure: Measure) -> Self {
-        let mut ranked: Vec<&RunReport> = runs.iter().collect();
-        // The sort is stable: among equals the first one of the request is best.
-        ranked.sort_by(|a, b| measure.gain(b, a).total_cmp(&measure.gain(a, b)));
-        let Some((&first, others)) = ranked.split_first() else {
-            return Self::of_nothing(measure);
+        let Some(ranking) = Ranking::of(runs, measure) else {
+            let text = "Nothing was run.".to_owned();
+            return Self { measure: measure.key().to_owned(), text, ..Self::default() };
         };
-        let equals: Vec<&RunReport> =
-            std::iter::once(first).chain(others.iter().copied().filter(|run| measure.is_tie(first, run))).collect();
-        let waiting = Waiting::beside(measure, runs);
-        let all: Vec<&RunReport> = runs.iter().collect();
-        let by_measure = |run: &RunReport| (measure.value(run), measure.range(run));
-        let sooner = if measure == Measure::Waiting { ends_sooner(first, &all, by_measure) } else { None };
-        let least_waiting = if sooner.is_some() { None } else { least_waiting(&equals, waiting) };
-        // The run in which processes wait least may also end much later than others.
-        let sooner_equal = least_waiting.and_then(|(least, _)| ends_sooner(least, &equals, |run| waiting.range(run)));
-        let least = least_waiting.map(|(least, _)| least);
-        let best = sooner.or(sooner_equal).or(least).unwrap_or(first);
-        let mut text = sentence(&equals, others, measure, best.scheduler != first.scheduler);
-        let but = |sooner: &RunReport, later: &RunReport| {
-            format!(
-                " But {sooner} finishes in {} s, {} in {} s: {sooner} is the better choice.",
-                plain(sooner.elapsed_s),
-                later.scheduler,
-                plain(later.elapsed_s),
-                sooner = sooner.scheduler,
-            )
+        let decision = ranking.decide(runs);
+        let names = |runs: &[&RunReport]| runs.iter().map(|run| run.scheduler.clone()).collect::<Vec<_>>();
+        let (best, winners) = match decision {
+            VerdictReason::MeasureAlone if ranking.all_equal() => (ranking.first, Vec::new()),
+            VerdictReason::MeasureAlone => (ranking.first, names(&ranking.equals)),
+            VerdictReason::LessWaiting { best, .. } | VerdictReason::EndsSooner { best, .. } => (best, names(&[best])),
         };
-        if let Some(sooner) = sooner {
-            text += &but(sooner, first);
-        } else if let Some((least, most)) = least_waiting {
-            text += &format!(
-                " Processes wait least under {}: {} ms for a request, {} ms under {}{}.",
-                least.scheduler,
-                plain(waiting.of(least)),
-                plain(waiting.of(most)),
-                most.scheduler,
-                if waiting == Waiting::EachProcess { " (geometric mean over processes)" } else { "" }
-            );
-            text += &sooner_equal.map_or(String::new(), |sooner| but(sooner, least));
-        } else {
-            text += &soonest(best, others, measure);
-        }
+        let equals = match decision {
+            VerdictReason::EndsSooner { among_equals: false, .. } => vec![best.scheduler.clone()],
+            _ => names(&ranking.equals),
+        };
+        let ranked = || std::iter::once(&ranking.first).chain(&ranking.others);
+        let mut others = ranked().filter(|run| run.scheduler != best.scheduler);
         let gain = |other: Option<&&RunReport>| other.map_or(0.0, |other| measure.gain(best, other));
-        let equals = if sooner.is_some() { vec![best] } else { equals };
         Self {
             best: best.scheduler.clone(),
             measure: measure.key().to_owned(),
-            better_than_second_percent: gain(others.first()),
-            better_than_worst_percent: gain(others.last()),
-            equals: equals.iter().map(|run| run.scheduler.clone()).collect(),
-            text,
-        }
-    }
-
-    fn of_nothing(measure: Measure) -> Self {
-        Self {
-            best: String::new(),
-            measure: measure.key().to_owned(),
-            better_than_second_percent: 0.0,
-            better_than_worst_percent: 0.0,
-            equals: Vec::new(),
-            text: "Nothing was run.".to_owned(),
+            decided_by: decision.key().map(str::to_owned),
+            better_than_second_percent: gain(others.next()),
+            better_than_worst_percent: gain(ranked().rfind(|run| run.scheduler != best.scheduler)),
+            equals,
+            winners,
+            text: verdict_text::text(&ranking, decision, runs),
         }
     }
 }
 
-/// The waiting time that decides between runs that are equal by the measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waiting {
-    /// The mean over the requests that processes wait for.
-    EachRequest,
-    /// The mean over processes, whether they have few requests or many.
-    EachProcess,
+/// Whether processes wait longer in `more` than in `less` by `waiting`, beyond doubt.
+pub(crate) fn waits_longer(more: &RunReport, less: &RunReport, waiting: Measure) -> bool {
+    waiting.value(more) > WAITS_LONGER * waiting.value(less) && !waiting.overlap(more, less)
 }
 
-impl Waiting {
-    /// The waiting time of `runs` that `measure` does not show.
-    fn beside(measure: Measure, runs: &[RunReport]) -> Self {
-        let waited_for = runs.iter().any(|run| run.critical_requests > 0);
-        if measure != Measure::Waiting && waited_for { Self::EachRequest } else { Self::EachProcess }
-    }
-
-    fn of(self, run: &RunReport) -> f64 {
-        match self {
-            Self::EachRequest => run.wait_ms_mean,
-            Self::EachProcess => run.process_wait_ms,
-        }
-    }
-
-    /// The waiting time in `run`, and its range.
-    fn range(self, run: &RunReport) -> (f64, Range) {
-        let value = self.of(run);
-        let only = Range { min: value, max: value };
-        (value, run.spread.filter(|_| self == Self::EachRequest).map_or(only, |spread| spread.wait_ms_mean))
-    }
+/// Of `runs`, the one in which processes wait least.
+pub(crate) fn least_of<'a>(runs: impl Iterator<Item = &'a RunReport>, waiting: Measure) -> Option<&'a RunReport> {
+    runs.min_by(|a, b| waiting.value(a).total_cmp(&waiting.value(b)))
 }
 
 /// Among runs that are equal by the measure, the one in which processes wait least, and the one in which they wait most. `None`
 /// if the waiting is equal, too.
-fn least_waiting<'a>(equals: &[&'a RunReport], waiting: Waiting) -> Option<(&'a RunReport, &'a RunReport)> {
-    let order = |a: &&&RunReport, b: &&&RunReport| waiting.of(a).total_cmp(&waiting.of(b));
-    let (least, most) = (equals.iter().min_by(order)?, equals.iter().max_by(order)?);
-    (waiting.of(most) > WAITS_LONGER * waiting.of(least)).then_some((*least, *most))
-}
-
-/// Formats `value` with three digits.
-fn plain(value: f64) -> String {
-    let decimals = if value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$}")
-}
-
-/// The verdict by the measure, as a sentence. `equals` begins with the best.
-fn sentence(equals: &[&RunReport], others: &[&RunReport], measure: Measure, decided_by_waiting: bool) -> String {
-    let (noun, than) = measure.words();
-    let best = equals[0];
-    let Some(worst) = others.last() else {
-        return format!("Only {} was run.", best.scheduler);
-    };
-    let farthest = equals.iter().map(|run| measure.gain(best, run)).fold(0.0, f64::max);
-    let within_spread = farthest > 100.0 * TIE;
-    if equals.len() > others.len() {
-        let end = if decided_by_waiting { "." } else { ": the scheduler does not matter here." };
-        return match within_spread {
-            true => format!("By {noun} none is better beyond the spread of the replays{end}"),
-            false => format!("All are within {:.0} % of each other by {noun}{end}", 100.0 * TIE),
-        };
-    }
-    let names: Vec<&str> = equals.iter().map(|run| run.scheduler.as_str()).collect();
-    let lead = match names.split_last() {
-        Some((only, [])) => format!("{only} is best by {noun}"),
-        Some((last, before)) if before.len() <= 3 => format!("{} and {last} are best by {noun}", before.join(", ")),
-        _ => format!("{} and {} others are best by {noun}", best.scheduler, equals.len() - 1),
-    };
-    let lead = if within_spread { lead + ", equal within the spread of the replays" } else { lead };
-    let compared = |other: &RunReport| format!("{:.1} % {than} than {}", measure.gain(best, other), other.scheduler);
-    match others.iter().find(|run| !measure.is_tie(best, run)) {
-        Some(next) if next.scheduler != worst.scheduler => format!("{lead}: {}, {}.", compared(next), compared(worst)),
-        _ => format!("{lead}: {}.", compared(worst)),
-    }
+fn least_waiting<'a>(equals: &[&'a RunReport], waiting: Measure) -> Option<(&'a RunReport, &'a RunReport)> {
+    let least = least_of(equals.iter().copied(), waiting)?;
+    let most = *equals.iter().max_by(|a, b| waiting.value(a).total_cmp(&waiting.value(b)))?;
+    waits_longer(most, least, waiting).then_some((least, most))
 }
 
 /// The ratio of a time to `least`, given the ranges of both; 1 if the ranges do not separate them.
@@ -272,42 +143,31 @@ fn times_as_long(value: f64, range: Range, least: f64, of_least: Range) -> f64 {
 /// If some processes wait long and others do not, the run with the least waiting may end much later than another. The better
 /// choice is the run that is nearest to the best in both: in `waiting`, where `first` is best, and in the time until all have
 /// ended. Among equals it is the first one of the request. `None` if `first` is as good.
-fn ends_sooner<'a>(
-    first: &'a RunReport,
-    runs: &[&'a RunReport],
-    waiting: impl Fn(&RunReport) -> (f64, Range),
-) -> Option<&'a RunReport> {
-    let elapsed = |run: &RunReport| {
-        run.spread.map_or(Range { min: run.elapsed_s, max: run.elapsed_s }, |spread| spread.elapsed_s)
-    };
-    let soonest = runs.iter().min_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s))?;
-    let (least, of_least) = waiting(first);
+fn ends_sooner<'a>(first: &RunReport, runs: &[&'a RunReport], waiting: Measure) -> Option<&'a RunReport> {
+    let ends = Measure::Elapsed;
+    let soonest = least_of(runs.iter().copied(), ends)?;
     let farthest = |run: &RunReport| {
-        let (waits, range) = waiting(run);
-        let ends = times_as_long(run.elapsed_s, elapsed(run), soonest.elapsed_s, elapsed(soonest));
-        times_as_long(waits, range, least, of_least).max(ends)
+        let times = |measure: Measure, least: &RunReport| {
+            times_as_long(measure.value(run), measure.range(run), measure.value(least), measure.range(least))
+        };
+        times(waiting, first).max(times(ends, soonest))
     };
     let best = runs.iter().min_by(|a, b| farthest(a).total_cmp(&farthest(b)))?;
     (farthest(best) < farthest(first) / (1.0 + TIE)).then_some(*best)
-}
-
-/// If processes wait for each other, or unequally long, the run with the least waiting need not end first. Says which one does.
-fn soonest(best: &RunReport, others: &[&RunReport], measure: Measure) -> String {
-    match others.iter().min_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s)) {
-        Some(first) if measure == Measure::Waiting && first.elapsed_s < best.elapsed_s * (1.0 - TIE) => {
-            format!(
-                " {} ends soonest, after {:.1} s against {:.1} s.",
-                first.scheduler, first.elapsed_s, best.elapsed_s
-            )
-        }
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use iopilot_sim::Spread;
+
+    /// A verdict names one best, and the sentence calls no other one so.
+    fn says_one_thing(verdict: &Verdict) {
+        assert_eq!(verdict.winners, std::slice::from_ref(&verdict.best), "{verdict:?}");
+        assert!(verdict.text.contains(&format!("{} is best", verdict.best)), "{}", verdict.text);
+        assert_eq!(verdict.text.matches(" best").count(), 1, "{}", verdict.text);
+        assert!(!verdict.text.contains("better choice"), "{}", verdict.text);
+    }
 
     fn run(name: &str, throughput_mb_s: f64, response: f64) -> RunReport {
         let mut run = RunReport { scheduler: name.to_owned(), ..RunReport::default() };
@@ -350,9 +210,12 @@ mod tests {
         assert_eq!((verdict.best.as_str(), verdict.equals.as_slice()), ("bfq", ["bfq".to_owned()].as_slice()));
         assert_eq!(
             verdict.text,
-            "none is best by the time that processes wait: 6.2 % less than bfq, 6.2 % less than kyber. But bfq \
-             finishes in 1.30 s, none in 2.00 s: bfq is the better choice."
+            "bfq is best: it finishes in 1.30 s, and processes wait 12.9 ms for a request. Under none they wait less, \
+             12.1 ms, but it finishes in 2.00 s."
         );
+        says_one_thing(&verdict);
+        assert_eq!(verdict.decided_by.as_deref(), Some("elapsed_s"));
+        assert!(verdict.better_than_second_percent < 0.0, "{verdict:?}");
     }
 
     #[test]
@@ -363,9 +226,46 @@ mod tests {
         assert_eq!((verdict.best.as_str(), verdict.equals.len()), ("bfq", 3));
         assert_eq!(
             verdict.text,
-            "All are within 1 % of each other by throughput. Processes wait least under bfq: 0.38 ms for a request, \
-             10.5 ms under none."
+            "All are within 1 % of each other by throughput. bfq is best: processes wait 0.380 ms for a request, 10.5 ms \
+             under none."
         );
+        says_one_thing(&verdict);
+    }
+
+    #[test]
+    fn who_waits_least_is_said_of_all() {
+        let run = |name: &str, throughput: f64, wait: f64| RunReport {
+            critical_requests: 9,
+            wait_ms_mean: wait,
+            ..run(name, throughput, 5.0)
+        };
+        let runs = [run("noop", 1.17, 99.1), run("as", 1.17, 110.0), run("none", 0.861, 69.5)];
+        let verdict = Verdict::of(&runs, Measure::Throughput);
+        assert_eq!(
+            verdict.text,
+            "noop and as are equal by throughput: 35.9 % more than none. noop is best: processes wait 99.1 ms for a request, \
+             110 ms under as. Of all they wait least under none: 69.5 ms."
+        );
+        says_one_thing(&verdict);
+        let verdict = Verdict::of(&[runs[0].clone(), runs[2].clone()], Measure::Throughput);
+        assert_eq!(
+            verdict.text,
+            "noop is best by throughput: 35.9 % more than none. But processes wait least under none: 69.5 ms for a request, 99.1 \
+             ms under noop."
+        );
+    }
+
+    #[test]
+    fn waiting_within_its_spread_decides_nothing() {
+        let run = |name: &str, least: f64, most: f64| {
+            let replay = |wait: f64| RunReport { critical_requests: 9, wait_ms_mean: wait, ..run(name, 1.0, 5.0) };
+            RunReport { spread: Spread::of(&[replay(least), replay(most)]), ..replay((least + most) / 2.0) }
+        };
+        let verdict = Verdict::of(&[run("a", 1.0, 9.0), run("b", 2.0, 12.0)], Measure::Throughput);
+        assert!(verdict.text.contains("does not matter"), "{}", verdict.text);
+        let verdict = Verdict::of(&[run("a", 5.0, 9.0), run("b", 1.0, 2.0)], Measure::Throughput);
+        assert_eq!(verdict.decided_by.as_deref(), Some("wait_ms_mean"));
+        says_one_thing(&verdict);
     }
 
     #[test]
@@ -379,12 +279,13 @@ mod tests {
         let runs = [run("noop", 30.0, 15.0), run("cscan", 10.0, 20.0), run("as", 11.2, 15.0)];
         let verdict = Verdict::of(&runs, Measure::Waiting);
         assert_eq!((verdict.best.as_str(), verdict.equals.len()), ("as", 3));
-        assert!(verdict.text.contains("Processes wait least under cscan: 10.0 ms for a request, 30.0 ms under noop"));
-        assert!(
-            verdict.text.ends_with("But as finishes in 15.0 s, cscan in 20.0 s: as is the better choice."),
-            "{}",
-            verdict.text
+        assert_eq!(
+            verdict.text,
+            "All are within 1 % of each other by the time that processes wait. as is best: it finishes in 15.0 s, and processes \
+             wait 11.2 ms for a request (geometric mean over processes). Under cscan they wait less, 10.0 ms, but it finishes in \
+             20.0 s."
         );
+        says_one_thing(&verdict);
     }
 
     #[test]
@@ -398,13 +299,16 @@ mod tests {
                 elapsed_s: zero,
                 throughput_mb_s: range,
                 wait_ms_mean: zero,
+                process_wait_ms: zero,
+                wait_ms_p99: zero,
+                task_s_mean: None,
                 response_ms_mean: zero,
             };
             RunReport { spread: Some(spread), ..run(name, value, 1.0) }
         };
         let runs = [run("none", 10.0, 9.0, 11.0), run("bfq", 12.0, 10.5, 13.0)];
         let verdict = Verdict::of(&runs, Measure::Throughput);
-        assert!(verdict.text.starts_with("By throughput none is better beyond the spread"), "{}", verdict.text);
+        assert!(verdict.text.starts_with("No scheduler is better by throughput beyond the spread"), "{}", verdict.text);
         let runs = [runs[0].clone(), runs[1].clone(), run("kyber", 5.0, 4.9, 5.1)];
         let verdict = Verdict::of(&runs, Measure::Throughput);
         assert_eq!(
@@ -425,6 +329,7 @@ mod tests {
     fn does_not_crown_a_scheduler_that_is_no_better() {
         let verdict = Verdict::of(&[run("noop", 1.0, 10.0), run("cfq", 1.0, 10.05)], Measure::MeanResponse);
         assert!(verdict.text.contains("does not matter"), "{}", verdict.text);
+        assert!(verdict.winners.is_empty());
         let runs = [run("noop", 1.0, 10.0), run("cfq", 1.0, 10.05), run("as", 1.0, 20.0)];
         let verdict = Verdict::of(&runs, Measure::MeanResponse);
         assert!(verdict.text.starts_with("noop and cfq are best"), "{}", verdict.text);

@@ -21,7 +21,7 @@ use crate::redcap_layer::RedcapLayer;
 use crate::report::RunReport;
 use crate::storage_report::StorageRecorder;
 use crate::warm_up::WarmUp;
-use iopilot_block::{EventQueue, InputError, Nanos, ProcessId, RequestId};
+use iopilot_block::{EventQueue, HostReport, InputError, Nanos, ProcessId, RequestId};
 use iopilot_device::{Completion, Device};
 use iopilot_redcap::CopyId;
 use iopilot_sched::{AnyScheduler, SchedulerSpec};
@@ -172,7 +172,8 @@ impl<S: Source, D: Device, C: CpuTiming, V: LearningDisk> SimulationEngine<S, D,
             None => self.block.recorder.finish(scheduler),
             Some(layer) => layer.finish(self.block.recorder, scheduler),
         };
-        (RunReport { host, storage, ..report }, self.device)
+        let task_s_mean = host.as_ref().and_then(HostReport::task_s_mean);
+        (RunReport { host, storage, task_s_mean, ..report }, self.device)
     }
 
     /// Runs to the end. Every few thousand requests, `tick` is called with the number of requests completed since its last

@@ -41,6 +41,11 @@ pub(crate) struct FileTables {
 }
 
 impl FileTables {
+    /// Sets the pages that are kept read ahead.
+    pub(crate) fn set_read_ahead(&mut self, pages: u32) {
+        self.cache.get_or_insert_with(CacheTable::default).read_ahead_pages = Some(pages);
+    }
+
     /// `settings`, changed by the tables.
     ///
     /// # Errors

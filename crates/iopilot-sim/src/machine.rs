@@ -237,6 +237,19 @@ impl Machine {
         Self { redcap, ..self.clone() }
     }
 
+    /// The pages that its page cache keeps read ahead of a sequential reader, if its description has a `preset`.
+    pub fn read_ahead_pages(&self) -> Option<u32> {
+        self.processes().map(|processes| processes.cache.read_ahead)
+    }
+
+    /// The same machine with a page cache that keeps `pages` read ahead of a sequential reader.
+    #[must_use]
+    pub fn with_read_ahead(&self, pages: u32) -> Self {
+        let mut machine = self.clone();
+        machine.files.set_read_ahead(pages);
+        machine
+    }
+
     /// A device of this machine, new and idle.
     pub fn device(&self) -> AnyDevice {
         self.pristine.clone()

@@ -373,6 +373,7 @@ impl Recorder {
             utilization: per_second(self.busy.as_secs_f64()),
             cache_hit_share: share(self.cache_hits),
             jain: jain_index(rates),
+            task_s_mean: None,
             processes,
             spread: None,
             device: self.device,

@@ -4,10 +4,31 @@ use crate::machine::Machine;
 use iopilot_trace::RecordedSystem;
 use iopilot_workload::Recording;
 
+/// Two disks of one size may differ by this share of it, as makers count differently.
+const SAME_SIZE: f64 = 0.01;
+/// A model's name that is shorter than this says too little.
+const SHORTEST_MODEL: usize = 4;
+
 /// `BLKDEV_DEFAULT_RQ`: a scheduler gets tags for twice as many requests as the hardware, up to this.
 const DEFAULT_REQUESTS: u32 = 128;
 
 impl Machine {
+    /// Whether this machine's disk is the one that `system` was recorded on: by its model, or else by its size. `None` if the
+    /// recording does not say.
+    pub fn has_disk_of(&self, system: &RecordedSystem) -> Option<bool> {
+        if system.attribute("rotational").is_some_and(|rotational| (rotational == 1) != self.is_rotational()) {
+            return Some(false);
+        }
+        let recorded = system.model.as_deref().map(|model| model.trim().to_lowercase());
+        let recorded = recorded.filter(|model| model.len() >= SHORTEST_MODEL);
+        let names = [&self.disk_name, &self.disk.name, &self.disk.model].map(|name| name.to_lowercase());
+        if recorded.is_some_and(|model| names.iter().any(|name| name.contains(&model))) {
+            return Some(true);
+        }
+        let (there, here) = (system.sectors as f64, self.capacity() as f64);
+        (system.sectors > 0).then(|| (there / here - 1.0).abs() <= SAME_SIZE)
+    }
+
     /// Takes the block layer's settings and the number of CPUs from `recording`, unless this machine's description sets them.
     /// Returns a sentence for the user that says what was taken; `None` if the recording does not describe its machine.
     ///
@@ -99,6 +120,26 @@ fn host_tags(system: &RecordedSystem, depth: Option<u32>) -> Option<u32> {
 mod tests {
     use super::*;
     use iopilot_workload::RecordingMetrics;
+
+    #[test]
+    fn the_disk_of_a_recording_is_known_by_its_model_or_size() {
+        let machine = Machine::for_disk("hd-500-16").unwrap();
+        let on = |model: &str, sectors: u64, rotational: &str| RecordedSystem {
+            model: Some(model.to_owned()),
+            sectors,
+            queue: [("rotational".to_owned(), rotational.to_owned())].into(),
+            ..RecordedSystem::default()
+        };
+        assert_eq!(machine.has_disk_of(&RecordedSystem::default()), None);
+        assert_eq!(
+            machine.has_disk_of(&on("hd-500-16", 1 << 24, "1")),
+            Some(true),
+            "a small virtual disk of that model"
+        );
+        assert_eq!(machine.has_disk_of(&on("DISK", 976_773_168, "1")), Some(true), "one of that size");
+        assert_eq!(machine.has_disk_of(&on("DISK", 1 << 24, "1")), Some(false));
+        assert_eq!(machine.has_disk_of(&on("hd-500-16", 976_773_168, "0")), Some(false));
+    }
 
     fn system(scheduler: &str, nr_requests: &str) -> RecordedSystem {
         let queue = [("nr_requests", nr_requests), ("rotational", "1"), ("max_sectors_kb", "1280")];

@@ -81,6 +81,9 @@ pub struct RunReport {
     pub cache_hit_share: f64,
     /// Jain's fairness index of the throughput of the processes over the time each was active.
     pub jain: f64,
+    /// The mean time of the tasks of a host, in seconds, for workloads that have tasks (Ganger 4.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_s_mean: Option<f64>,
     /// Each process, in order of its id.
     pub processes: Vec<ProcessReport>,
     /// The spread of several replays under this scheduler, if there were several.
@@ -111,16 +114,28 @@ pub struct RunReport {
     pub outcomes: Option<Vec<RequestOutcome>>,
 }
 
+impl RunReport {
+    /// The 99th percentile of the response time of requests that a process waits for, in milliseconds; of all requests if no
+    /// process waits.
+    pub fn wait_ms_p99(&self) -> f64 {
+        if self.critical_requests > 0 { self.critical_response_ms.p99 } else { self.response_ms.p99 }
+    }
+}
+
 impl Spread {
     /// The spread of `runs`; `None` for fewer than two.
     pub fn of(runs: &[RunReport]) -> Option<Self> {
         let range = |value: fn(&RunReport) -> f64| Range::of(runs.iter().map(value));
+        let tasks: Option<Vec<f64>> = runs.iter().map(|run| run.task_s_mean).collect();
         (runs.len() > 1).then(|| Self {
             replays: runs.len() as u32,
             percent: 0.0,
             elapsed_s: range(|r| r.elapsed_s),
             throughput_mb_s: range(|r| r.throughput_mb_s),
             wait_ms_mean: range(|r| r.wait_ms_mean),
+            process_wait_ms: range(|r| r.process_wait_ms),
+            task_s_mean: tasks.map(|tasks| Range::of(tasks.into_iter())),
+            wait_ms_p99: range(RunReport::wait_ms_p99),
             response_ms_mean: range(|r| r.response_ms.mean),
         })
     }

@@ -37,6 +37,13 @@ pub struct Spread {
     pub throughput_mb_s: Range,
     /// The mean time that a process waits for a request that it waits for, ms.
     pub wait_ms_mean: Range,
+    /// The mean time that a process waits for one of its requests, the geometric mean over processes, ms.
+    pub process_wait_ms: Range,
+    /// The 99th percentile of the response time of requests that a process waits for, ms; of all if no process waits.
+    pub wait_ms_p99: Range,
+    /// The mean time of the tasks, s. `None` unless all runs have tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_s_mean: Option<Range>,
     /// Mean response time, ms.
     pub response_ms_mean: Range,
 }

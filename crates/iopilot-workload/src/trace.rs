@@ -54,7 +54,9 @@ pub struct TraceOptions {
     pub columns: Option<ColumnLayout>,
     /// How many records late a record may be and still be sorted in ([`ReadOptions::reorder`]).
     pub reorder: Option<usize>,
-    /// The most requests to read.
+    /// Requests at the beginning that are not read.
+    pub skip: u64,
+    /// The most requests to read after them.
     pub limit: Option<u64>,
     /// What to do with requests past the end of the disk.
     pub fit: AddressFit,
@@ -72,6 +74,7 @@ impl Default for TraceOptions {
             device: None,
             columns: None,
             reorder: None,
+            skip: 0,
             limit: None,
             fit: AddressFit::default(),
             window: None,
@@ -133,6 +136,10 @@ impl TraceWorkload {
         let mut records = Vec::new();
         // Dependencies need the whole record; other modes need a third of it.
         let mut keep_full = options.mode.is_none_or(|mode| mode == ReplayMode::Dependent);
+        for _ in 0..options.skip {
+            let Some(record) = reader.next() else { break };
+            record?;
+        }
         for _ in 0..limit {
             let Some(record) = reader.next() else { break };
             let mut record = record?;

@@ -8,6 +8,7 @@ mod machine;
 mod quantity;
 mod redcap;
 mod trace;
+mod tune;
 mod vdisk;
 
 pub(crate) use dads::{
@@ -21,6 +22,7 @@ pub(crate) use experiment::{ExperimentCommand, ExperimentRunArgs};
 pub(crate) use machine::{MachineCommand, MachineProbeArgs};
 pub(crate) use redcap::{RedcapAttachArgs, RedcapCommand};
 pub(crate) use trace::{ConvertArgs, RecordArgs, StatArgs, TraceCommand};
+pub(crate) use tune::{TuneArgs, TuneClassArg};
 pub(crate) use vdisk::{VdiskAttachArgs, VdiskCommand};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -97,6 +99,9 @@ pub(crate) enum CliCommand {
     /// Describe, convert and record traces.
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Find the settings of a disk's queue that serve loads best, and say how to apply them.
+    #[command(after_help = tune::TUNE_EXAMPLES)]
+    Tune(Box<TuneArgs>),
     /// Virtual disks: block devices that store data, with the timing of a model.
     #[command(subcommand)]
     Vdisk(VdiskCommand),

@@ -4,7 +4,7 @@ use super::{CommandContext, session};
 use crate::args::DemoArgs;
 use crate::render;
 use anyhow::Context as _;
-use iopilot_compare::Comparison;
+use iopilot_compare::{Comparison, Verdict};
 use iopilot_device::Device;
 use iopilot_sched::{Lineage, SchedulerInfo, SchedulerSpec};
 use iopilot_sim::{Machine, RunOptions, RunReport};
@@ -47,18 +47,22 @@ pub(super) fn run(args: &DemoArgs, context: &CommandContext) -> anyhow::Result<S
     let options = RunOptions { seed: 0, log: false, ..RunOptions::default() };
     let mut comparison = session::run(&machine, &workload, &SchedulerSpec::all(), &options, context)?;
     comparison.workload.name = NAME.to_owned();
+    comparison.verdict = of_current_kernel(&comparison);
     session::write_report(Some(&args.report), &comparison, context)?;
     if args.json {
         return render::json(&comparison);
     }
     let table = render::comparison(&comparison, true, context.terminal);
-    let current = render::wrap(&of_current_kernel(&comparison), context.terminal.width);
-    Ok(if context.quiet { table } else { format!("{table}{current}\n{AFTERWORD}") })
+    Ok(if context.quiet { table } else { format!("{table}\n{AFTERWORD}") })
 }
 
-/// Which of the schedulers of a current kernel is best: what an administrator can choose from.
-fn of_current_kernel(comparison: &Comparison) -> String {
+/// The verdict on the schedulers of a current kernel: what an administrator can choose from. The others are shown beside them.
+fn of_current_kernel(comparison: &Comparison) -> Verdict {
     let is_current =
         |run: &RunReport| SchedulerInfo::of(&run.scheduler).is_some_and(|info| info.lineage == Lineage::Linux6);
-    format!("Of those in a current kernel, {}", comparison.verdict_on(is_current).text)
+    let verdict = comparison.verdict_on(is_current);
+    // The names of schedulers are in lower case, too.
+    let (first, rest) = verdict.text.split_at(verdict.text.chars().next().map_or(0, char::len_utf8));
+    let text = format!("Of the schedulers of a current kernel, {}{rest}", first.to_lowercase());
+    Verdict { text, ..verdict }
 }

@@ -17,6 +17,7 @@ mod scheduler;
 mod session;
 mod simulate;
 mod trace;
+mod tune;
 mod vdisk;
 
 use crate::args::CliCommand;
@@ -58,6 +59,7 @@ pub(crate) fn run(command: &CliCommand, context: &CommandContext) -> anyhow::Res
         CliCommand::Redcap(args) => redcap::run(args, context),
         CliCommand::Scheduler(args) => scheduler::run(args, context),
         CliCommand::Trace(args) => trace::run(args, context),
+        CliCommand::Tune(args) => tune::run(args, context),
         CliCommand::Vdisk(args) => vdisk::run(args, context),
         CliCommand::Completions { shell } => completions::run(*shell),
         CliCommand::Man { out } => man::run(out.as_deref()),

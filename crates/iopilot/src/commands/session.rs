@@ -95,7 +95,8 @@ pub(super) fn take_settings(machine: &mut Machine, workloads: &[Workload], args:
     machine.take_settings(recording)
 }
 
-fn options(args: &ReplayArgs) -> Result<WorkloadOptions, InputError> {
+/// How a workload is read.
+pub(super) fn options(args: &ReplayArgs) -> Result<WorkloadOptions, InputError> {
     let mode = args.mode.map(|m| match m {
         ReplayModeArg::Open => ReplayMode::Open,
         ReplayModeArg::Closed => ReplayMode::Closed,
@@ -111,6 +112,7 @@ fn options(args: &ReplayArgs) -> Result<WorkloadOptions, InputError> {
         device: args.device,
         columns: args.columns.layout()?,
         reorder: args.order.window(),
+        skip: 0,
         limit: args.limit,
         fit,
         window: args.window,

@@ -21,6 +21,15 @@ pub(crate) struct RunColumn {
     pub(crate) better: Better,
     /// A narrow terminal drops columns from the highest number down; 0 stays.
     pub(crate) expendable: u8,
+    /// Whether it is shown only if the verdict compares it.
+    pub(crate) on_demand: bool,
+}
+
+impl RunColumn {
+    /// Its title with that of its group.
+    pub(crate) fn full_title(&self) -> String {
+        format!("{} {}", self.group, self.title).trim_start().to_owned()
+    }
 }
 
 /// Whether smaller or larger values of a column are better.
@@ -45,6 +54,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::More,
         expendable: 1,
+        on_demand: false,
     },
     RunColumn {
         key: "iops",
@@ -55,6 +65,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::More,
         expendable: 4,
+        on_demand: false,
     },
     RunColumn {
         key: "wait_ms_mean",
@@ -65,16 +76,40 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 3,
+        on_demand: false,
+    },
+    RunColumn {
+        key: "process_wait_ms",
+        group: "wait",
+        title: "each",
+        help: "how long a process waits for one of its requests, the geometric mean over processes, ms",
+        value: |r| r.process_wait_ms,
+        format: plain,
+        better: Better::Less,
+        expendable: 3,
+        on_demand: true,
+    },
+    RunColumn {
+        key: "task_s_mean",
+        group: "task",
+        title: "s",
+        help: "mean time of the tasks, s",
+        value: |r| r.task_s_mean.unwrap_or(f64::NAN),
+        format: plain,
+        better: Better::Less,
+        expendable: 2,
+        on_demand: false,
     },
     RunColumn {
         key: "spread.percent",
         group: "",
         title: "±%",
-        help: "half of the spread of the replays, in percent of the value that decides",
+        help: "half of the range of the replays, in percent of the value that is compared",
         value: |r| r.spread.map_or(f64::NAN, |spread| spread.percent),
         format: plain,
         better: Better::Less,
         expendable: 2,
+        on_demand: false,
     },
     RunColumn {
         key: "response_ms.mean",
@@ -85,6 +120,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 0,
+        on_demand: false,
     },
     RunColumn {
         key: "response_ms.p50",
@@ -95,6 +131,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 5,
+        on_demand: false,
     },
     RunColumn {
         key: "response_ms.p95",
@@ -105,6 +142,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 6,
+        on_demand: false,
     },
     RunColumn {
         key: "response_ms.p99",
@@ -115,6 +153,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 2,
+        on_demand: false,
     },
     RunColumn {
         key: "response_ms.max",
@@ -125,6 +164,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 7,
+        on_demand: false,
     },
     RunColumn {
         key: "service_ms.mean",
@@ -135,6 +175,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 8,
+        on_demand: false,
     },
     RunColumn {
         key: "queue_length_mean",
@@ -145,6 +186,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Neither,
         expendable: 10,
+        on_demand: false,
     },
     RunColumn {
         key: "seek_distance_mean_sectors",
@@ -155,6 +197,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: short_count,
         better: Better::Less,
         expendable: 11,
+        on_demand: false,
     },
     RunColumn {
         key: "merged",
@@ -165,6 +208,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: short_count,
         better: Better::Neither,
         expendable: 9,
+        on_demand: false,
     },
     RunColumn {
         key: "jain",
@@ -175,6 +219,7 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: |v| format!("{v:.3}"),
         better: Better::More,
         expendable: 3,
+        on_demand: false,
     },
     RunColumn {
         key: "elapsed_s",
@@ -185,5 +230,6 @@ pub(crate) const COLUMNS: &[RunColumn] = &[
         format: plain,
         better: Better::Less,
         expendable: 12,
+        on_demand: false,
     },
 ];

@@ -1,6 +1,6 @@
 //! The table of a comparison.
 
-use super::{COLUMNS, RunColumn, columns, measure, notes, ranking, self_replays};
+use super::{COLUMNS, RunColumn, columns, decides, notes, ranking, self_replays, spread_in_words};
 use iopilot_compare::Comparison;
 use iopilot_render::{Alignment, Terminal, fit, pad, wrap};
 use std::fmt::Write;
@@ -8,11 +8,10 @@ use std::fmt::Write;
 /// The table of a comparison, the verdict and the notes. Best first, or in the order asked for.
 pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Terminal) -> String {
     let ranking = ranking(comparison);
-    let best = ranking.first().copied();
     let order = if best_first { ranking } else { (0..comparison.runs.len()).collect() };
     let several = comparison.runs.len() > 1;
-    let name =
-        |i: usize| format!("{} {}", if several && Some(i) == best { '*' } else { ' ' }, comparison.runs[i].scheduler);
+    let wins = |i: usize| several && comparison.verdict.winners.contains(&comparison.runs[i].scheduler);
+    let name = |i: usize| format!("{} {}", if wins(i) { '*' } else { ' ' }, comparison.runs[i].scheduler);
     let longest = order.iter().map(|&i| name(i).chars().count()).max().unwrap_or(0).max("  scheduler".len());
 
     let columns: Vec<(&RunColumn, Vec<String>, usize)> = columns(comparison)
@@ -24,7 +23,7 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
             (c, cells, width)
         })
         .collect();
-    let shown = choose(columns, longest, terminal.width, measure(comparison));
+    let shown = choose(columns, longest, terminal.width, |column| decides(comparison, column));
     let taken: usize = shown.iter().map(|c| c.2 + 2).sum();
     let name_width = longest.min(terminal.width.saturating_sub(taken).max(12));
 
@@ -36,7 +35,10 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
         let cells: String =
             shown.iter().map(|(_, cells, w)| format!("  {}", pad(&cells[row], *w, Alignment::Right))).collect();
         let line = format!("{}{cells}", pad(&fit(&name(i), name_width), name_width, Alignment::Left));
-        let _ = writeln!(out, "{}", if several && Some(i) == best { terminal.good(&line) } else { line });
+        let _ = writeln!(out, "{}", if wins(i) { terminal.good(&line) } else { line });
+    }
+    if let Some(words) = spread_in_words(comparison).filter(|_| shown.iter().any(|(c, ..)| c.key == "spread.percent")) {
+        out += &terminal.faint(&wrap(&words, terminal.width));
     }
     if several {
         let _ = write!(out, "\n{}", wrap(&comparison.verdict.text, terminal.width));
@@ -45,14 +47,14 @@ pub(crate) fn comparison(comparison: &Comparison, best_first: bool, terminal: Te
     out
 }
 
-/// Drops columns until a row fits; the most expendable first. The verdict's own measure stays.
-fn choose<'a>(
-    mut columns: Vec<(&'a RunColumn, Vec<String>, usize)>,
+/// Drops columns until a row fits; the most expendable first. Those that the verdict compares stay.
+fn choose(
+    mut columns: Vec<(&RunColumn, Vec<String>, usize)>,
     name_width: usize,
     width: usize,
-    measure: &RunColumn,
-) -> Vec<(&'a RunColumn, Vec<String>, usize)> {
-    let expendable = |c: &RunColumn| if c.key == measure.key { 0 } else { c.expendable };
+    decides: impl Fn(&RunColumn) -> bool,
+) -> Vec<(&RunColumn, Vec<String>, usize)> {
+    let expendable = |c: &RunColumn| if decides(c) { 0 } else { c.expendable };
     while name_width + columns.iter().map(|c| c.2 + 2).sum::<usize>() > width {
         let Some(victim) =
             (0..columns.len()).filter(|&i| expendable(columns[i].0) > 0).max_by_key(|&i| expendable(columns[i].0))
@@ -88,6 +90,7 @@ fn groups(shown: &[(&RunColumn, Vec<String>, usize)], name_width: usize) -> Stri
 mod tests {
     use super::*;
     use crate::sample_comparison::sample_comparison;
+    use iopilot_sim::{RunReport, Spread};
 
     fn lines(width: usize, best_first: bool) -> Vec<String> {
         let text = comparison(&sample_comparison(17), best_first, Terminal { width, colour: false });
@@ -128,6 +131,40 @@ mod tests {
         assert!(text.lines().nth(1).unwrap().contains("MB/s"), "{text}");
         let order = ranking(&c);
         assert!(order.windows(2).all(|w| c.runs[w[0]].throughput_mb_s >= c.runs[w[1]].throughput_mb_s));
+    }
+
+    #[test]
+    fn the_figure_that_decides_is_a_column() {
+        let mut c = sample_comparison(3);
+        for (run, task) in c.runs.iter_mut().zip([131.0, 150.0, 164.0]) {
+            run.task_s_mean = Some(task);
+            run.spread = Spread::of(&[run.clone(), RunReport { task_s_mean: Some(task + 2.0), ..run.clone() }]);
+        }
+        c.verdict.measure = "task_s_mean".into();
+        let text = comparison(&c, true, Terminal { width: 60, colour: false });
+        let [groups, titles, first, ..] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(groups.contains("task") && titles.contains(" s ") && first.contains("131"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("±%: half of the range of \"task s\" in 2 runs"), "{text}");
+        // What decides between equals is shown, too.
+        assert!(!titles.contains("each"), "{text}");
+        c.verdict.decided_by = Some("process_wait_ms".into());
+        let text = comparison(&c, true, Terminal { width: 60, colour: false });
+        assert!(text.lines().nth(1).unwrap().contains("each"), "{text}");
+    }
+
+    #[test]
+    fn the_star_is_at_what_the_verdict_calls_best() {
+        let mut c = sample_comparison(3);
+        c.verdict.winners = vec!["noop".into(), "deadline".into()];
+        let starred = |c: &Comparison| {
+            let text = comparison(c, true, Terminal { width: 120, colour: false });
+            text.lines().filter_map(|l| l.strip_prefix("* ")).map(|l| l.split(' ').next().unwrap().to_owned()).collect()
+        };
+        let stars: Vec<String> = starred(&c);
+        assert_eq!(stars.len(), 2, "{stars:?}");
+        c.verdict.winners.clear();
+        assert_eq!(starred(&c), Vec::<String>::new());
     }
 
     #[test]

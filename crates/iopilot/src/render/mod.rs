@@ -6,6 +6,7 @@ mod details;
 mod json;
 mod models;
 mod self_replay;
+mod tune;
 
 pub(crate) use columns::{Better, COLUMNS, RunColumn};
 pub(crate) use comparison::comparison;
@@ -14,6 +15,7 @@ pub(crate) use iopilot_render::{Alignment, Table, Terminal, number, wrap};
 pub(crate) use json::json;
 pub(crate) use models::models;
 pub(crate) use self_replay::self_replays;
+pub(crate) use tune::tuned;
 
 use iopilot_compare::Comparison;
 
@@ -23,9 +25,24 @@ pub(crate) fn measure(comparison: &Comparison) -> &'static RunColumn {
     column(&comparison.verdict.measure).unwrap_or(column("response_ms.mean").expect("it is a column"))
 }
 
-/// The columns that have a value in some run.
+/// The columns that have a value in some run, and those that the verdict needs.
 pub(crate) fn columns(comparison: &Comparison) -> impl Iterator<Item = &'static RunColumn> {
-    COLUMNS.iter().filter(|column| comparison.runs.iter().any(|run| !(column.value)(run).is_nan()))
+    let has_value = |column: &RunColumn| comparison.runs.iter().any(|run| !(column.value)(run).is_nan());
+    COLUMNS.iter().filter(move |column| has_value(column) && (!column.on_demand || decides(comparison, column)))
+}
+
+/// Whether the verdict compares this column.
+pub(crate) fn decides(comparison: &Comparison, column: &RunColumn) -> bool {
+    column.key == measure(comparison).key || comparison.verdict.decided_by.as_deref() == Some(column.key)
+}
+
+/// The column `±%` in words; `None` if there are no replays.
+pub(crate) fn spread_in_words(comparison: &Comparison) -> Option<String> {
+    let replays = comparison.runs.iter().find_map(|run| run.spread)?.replays;
+    let title = measure(comparison).full_title();
+    Some(format!(
+        "±%: half of the range of \"{title}\" in {replays} runs of each scheduler, in percent of the value shown."
+    ))
 }
 
 /// The verdict's best, then the others from best to worst by the verdict's measure; equal ones in the order asked for.

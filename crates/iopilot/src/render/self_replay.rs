@@ -11,7 +11,7 @@ pub(crate) fn self_replays(comparison: &Comparison, terminal: Terminal) -> Strin
     let mut out = String::new();
     for replay in &comparison.self_replays {
         out += &wrap(&line(replay), terminal.width);
-        if !replay.is_near() {
+        if replay.warns() {
             let warning = format!(
                 "warning: the model is more than {LARGEST_ERROR_PERCENT:.0} % off on the recording itself. Do not trust the sizes of \
                  differences below: the disk's model, its queue depth or the settings are not those of the recording."
@@ -27,6 +27,15 @@ pub(crate) fn self_replays(comparison: &Comparison, terminal: Terminal) -> Strin
 
 fn line(replay: &SelfReplay) -> String {
     let (recorded, replayed) = (&replay.recorded, &replay.replayed);
+    if replay.same_disk == Some(false) {
+        return format!(
+            "recorded on another disk ({}) under {}, in {} s; {} s here. So the recording cannot show how good the model is.",
+            replay.recorded_on,
+            replay.scheduler,
+            plain(recorded.elapsed_s),
+            plain(replayed.elapsed_s)
+        );
+    }
     let mut line = format!(
         "self-replay under {}, as recorded: {} s, recorded {} s ({:+.1} %)",
         replay.scheduler,
@@ -54,6 +63,8 @@ mod tests {
         let of = |elapsed: f64| SelfReplay {
             workload: "a.parquet".into(),
             scheduler: "bfq".into(),
+            recorded_on: "sda, ST3500630AS".into(),
+            same_disk: None,
             recorded: ReplayTimes { elapsed_s: 10.0, response_ms_mean: 5.0, wait_ms_mean: 4.0 },
             replayed: ReplayTimes { elapsed_s: elapsed, response_ms_mean: 5.0, wait_ms_mean: 4.2 },
             elapsed_error_percent: 10.0 * elapsed - 100.0,
@@ -70,5 +81,12 @@ mod tests {
         comparison.self_replays.push(of(13.0));
         let text = self_replays(&comparison, terminal);
         assert_eq!(text.matches("warning:").count(), 1, "{text}");
+        // The times of another disk tell nothing of the model.
+        comparison.self_replays = vec![SelfReplay { same_disk: Some(false), ..of(13.0) }];
+        assert_eq!(
+            self_replays(&comparison, terminal),
+            "recorded on another disk (sda, ST3500630AS) under bfq, in 10.0 s; 13.0 s here. So the recording cannot show how good \
+             the model is.\n\n"
+        );
     }
 }

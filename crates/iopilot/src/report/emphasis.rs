@@ -43,8 +43,8 @@ pub(crate) fn of(comparison: &Comparison) -> Vec<Emphasis> {
     coloured.truncate(if runs.len() <= COLOURS { COLOURS } else { CHOSEN });
     let role = |i: usize| match Some(i) {
         _ if runs.len() < 2 => None,
-        i if i == best => Some("best"),
-        i if i == worst => Some("worst"),
+        _ if comparison.verdict.winners.contains(&runs[i].scheduler) => Some("best"),
+        i if i == worst && !comparison.verdict.winners.is_empty() => Some("worst"),
         i if i == default => Some("kernel default"),
         _ => None,
     };

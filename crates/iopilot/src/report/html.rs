@@ -2,7 +2,7 @@
 
 use super::emphasis::{self, Emphasis};
 use super::{host, lines, redcap, seeks};
-use crate::render::{Better, RunColumn, columns, ranking};
+use crate::render::{Better, RunColumn, columns, ranking, spread_in_words};
 use iopilot_compare::Comparison;
 use iopilot_render::Terminal;
 use iopilot_render::number::{bytes, percent, plain};
@@ -179,7 +179,11 @@ fn table(comparison: &Comparison, emphasis: &[Emphasis]) -> String {
         }
         out.push_str("</tr>");
     }
-    out + "</tbody></table></div>"
+    out.push_str("</tbody></table></div>");
+    if let Some(words) = spread_in_words(comparison) {
+        let _ = write!(out, "<p class=\"what\">{}</p>", escape(&words));
+    }
+    out
 }
 
 /// Whether no run is better in this column, and some run is worse.

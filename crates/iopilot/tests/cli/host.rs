@@ -35,7 +35,7 @@ fn tasks_share_a_cpu_and_are_judged_by_the_time_that_they_take() {
     let s = sandbox("cpus = 1\npreset = \"1995\"");
     let compare = "compare g.toml --machine m.toml --scheduler fcfs,sptf --replays 1 --json";
     let compared: Value = serde_json::from_str(&s.ok(compare)).unwrap();
-    assert_eq!(compared["verdict"]["measure"], "elapsed_s");
+    assert_eq!(compared["verdict"]["measure"], "task_s_mean");
     let text = compared["verdict"]["text"].as_str().unwrap();
     assert!(text.starts_with("sptf is best by the time that tasks take"), "{text}");
     let host = &compared["runs"][0]["host"];

@@ -33,6 +33,7 @@ mod results;
 mod service;
 mod traces;
 mod training;
+mod tune;
 mod validation;
 mod vdisks;
 mod warm_up;

@@ -29,7 +29,7 @@ fn a_file_server_is_judged_by_the_time_of_its_requests() {
         (&compared["workload"]["kind"], &compared["workload"]["name"]),
         (&"programs".into(), &"server.toml".into())
     );
-    assert_eq!(compared["verdict"]["measure"], "elapsed_s");
+    assert_eq!(compared["verdict"]["measure"], "task_s_mean");
     assert_eq!(compared["verdict"]["best"], "prio(mq-deadline)");
     for run in compared["runs"].as_array().unwrap() {
         let host = &run["host"];

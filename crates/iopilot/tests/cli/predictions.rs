@@ -79,6 +79,14 @@ fn the_self_replay_comes_first_and_the_settings_are_the_recording_s() {
     // The same on another disk is far off, and warned of.
     let text = s.ok("compare a.parquet --disk savvio-10k4-600g -s none,mq-deadline");
     assert!(text.contains("warning: the model is more than 10 % off"), "{text}");
+    // If the recording says that its disk was another, the difference is no error of the model.
+    let other =
+        RecordedSystem { sectors: 1 << 21, model: Some("QEMU HARDDISK".into()), ..system("mq-deadline", "1", 4) };
+    rewrite(&s, "a.parquet", "other.parquet", Some(&other), |_| {});
+    let text = s.ok("compare other.parquet --disk savvio-10k4-600g -s none,mq-deadline");
+    assert!(!text.contains("warning:") && text.contains("recorded on another disk (sdx, QEMU HARDDISK)"), "{text}");
+    let replay = &json(&s, "compare other.parquet --disk savvio-10k4-600g -s none --json")["self_replays"][0];
+    assert_eq!(replay["same_disk"], false, "{replay}");
     let text = s.ok("compare a.parquet --disk hd-500-16 -s none,mq-deadline --settings default");
     assert!(!text.contains("block layer as recorded"), "{text}");
 }
@@ -181,7 +189,32 @@ fn equal_throughput_does_not_hide_waiting() {
     let compared = json(&s, "compare interactive.fio --disk ssd-160 -s none,mq-deadline,bfq,kyber --replays 1 --json");
     let verdict = &compared["verdict"];
     assert_eq!(verdict["best"], "bfq", "{verdict}");
-    assert!(verdict["text"].as_str().unwrap().contains("Processes wait least under bfq: 0."), "{verdict}");
+    assert!(verdict["text"].as_str().unwrap().contains("bfq is best: processes wait 0."), "{verdict}");
+}
+
+#[test]
+fn tasks_are_compared_with_the_spread_of_tasks() {
+    // Requests from outside come at their own times, so that all runs take as long; how long a task takes does differ.
+    let s = Sandbox::new();
+    s.write(
+        "open.toml",
+        "type = \"programs\"\n[[file]]\nname = \"pages\"\nsize = \"512m\"\n[[file]]\nname = \"archive\"\nsize = \"256m\"\n\
+         [[channel]]\nname = \"requests\"\n[[external]]\nname = \"request\"\ncount = 200\nhandler_us = 30\nput = \"requests\"\n\
+         bytes = 1\ntask = true\nperiod_ms = { distribution = \"exponential\", mean = 60.0 }\n\
+         [[process]]\nname = \"worker\"\ncount = 8\ndaemon = true\nevents = [{ get = \"requests\", bytes = 1 }, { compute_ms = 1 },\n\
+         { read = \"pages\", offset = \"random\", bytes = \"16k\" }, { answer = \"requests\" }]\n\
+         [[process]]\nname = \"scanner\"\ndaemon = true\nevents = [{ repeat = 8, events = [{ read = \"archive\", bytes = \"256k\" }] },\n\
+         { nap_ms = 1 }]\n",
+    );
+    let compared = json(&s, "compare open.toml --disk wd1200bb -s mq-deadline,bfq --json");
+    let verdict = &compared["verdict"];
+    assert_eq!((&verdict["measure"], &verdict["best"]), (&"task_s_mean".into(), &"mq-deadline".into()), "{verdict}");
+    assert_eq!(verdict["equals"].as_array().unwrap().len(), 1, "{verdict}");
+    for run in compared["runs"].as_array().unwrap() {
+        let (range, value) = (&run["spread"]["task_s_mean"], number(&run["task_s_mean"]));
+        assert!(number(&range["min"]) <= value && value <= number(&range["max"]), "{run}");
+        assert!(number(&run["spread"]["percent"]) < 100.0, "{}", run["spread"]);
+    }
 }
 
 #[test]

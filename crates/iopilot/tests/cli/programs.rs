@@ -121,7 +121,7 @@ fn programs_are_judged_by_the_time_that_their_tasks_take() {
     let s = sandbox();
     let line = "compare uncompress:scale=0.05 -m m.toml -s clook,prio(clook)";
     let verdict = json(&s.ok(&format!("{line} --json")))["verdict"].clone();
-    assert_eq!(verdict["measure"], "elapsed_s");
+    assert_eq!(verdict["measure"], "task_s_mean");
     assert!(verdict["text"].as_str().unwrap().to_lowercase().contains("by the time that tasks take"), "{verdict}");
     assert!(s.ok(&format!("{line} --report page.html")).contains("time that tasks take"));
     let page = std::fs::read_to_string(s.path().join("page.html")).unwrap();

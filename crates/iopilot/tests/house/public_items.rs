@@ -22,11 +22,12 @@ const UNNAMED: &[(&str, usize)] = &[
     ("iopilot-live", 9),
     ("iopilot-redcap", 1),
     ("iopilot-render", 0),
-    ("iopilot-sched", 4),
+    ("iopilot-sched", 3),
     ("iopilot-scsi", 6),
     ("iopilot-sim", 1),
     ("iopilot-testing", 0),
     ("iopilot-trace", 8),
+    ("iopilot-tune", 1),
     ("iopilot-workload", 1),
 ];
 
