@@ -62,7 +62,7 @@ pub(crate) fn explain(reason: &DecisionReason, from: &str, to: &str, objective: 
             format!("On the disk {to} saves {} of {what}: it is kept.", percent(*gain))
         }
         DecisionReason::Aborted { gain } if *gain < 0.0 => {
-            format!("On the disk {from} takes {} more than {to}: back to {to}.", percent(1.0 / (1.0 + gain) - 1.0))
+            format!("On the disk {from} takes {} more than {to}: back to {to}.", percent(-gain))
         }
         DecisionReason::Aborted { .. } => format!("On the disk {from} is not better than {to}: back to {to}."),
         DecisionReason::Retry { attempt } => {

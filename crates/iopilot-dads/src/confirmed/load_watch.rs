@@ -51,6 +51,8 @@ struct WorkingProcess {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadWatch {
     began: Nanos,
+    /// What completed earlier does not count.
+    since: Nanos,
     requests: u64,
     /// The sum of the times from arrival to completion, in seconds.
     waited: f64,
@@ -71,7 +73,8 @@ impl LoadWatch {
     /// Takes in requests that have completed.
     pub(crate) fn observe(&mut self, records: &[TraceRecord]) {
         for record in records {
-            let Some(completion) = record.completion else { continue };
+            // What completed earlier was served by another scheduler.
+            let Some(completion) = record.completion.filter(|&at| at >= self.since) else { continue };
             let is_sequential = self.classes.note(record);
             let came = record.process_start.unwrap_or_default().max(record.arrival);
             if self.processes.len() >= MOST && !self.processes.contains_key(&record.process) {
@@ -133,6 +136,11 @@ impl LoadWatch {
 
     /// Begins a window at `now`; what completed since the last one is left out.
     pub(crate) fn restart(&mut self, now: Nanos) {
+        self.since = now;
+        self.begin(now);
+    }
+
+    fn begin(&mut self, now: Nanos) {
         (self.began, self.requests, self.waited, self.waited_here, self.pending) = (now, 0, 0.0, 0.0, (0.0, 0.0));
         self.served.clear();
         self.processes.values_mut().for_each(|process| process.requests = 0);
@@ -167,7 +175,7 @@ impl LoadWatch {
         let counts = working().map(|(process, p)| (self.classes.class(*process), f64::from(p.requests)));
         let progress = ClassProgress::of_counts(counts, seconds);
         let window = LoadWindow { progress, busy: self.busy(now), signature: self.signature(seconds) };
-        self.restart(now);
+        self.begin(now);
         window
     }
 

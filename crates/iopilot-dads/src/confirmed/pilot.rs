@@ -77,6 +77,8 @@ pub(crate) struct ConfirmedPilot<M> {
     predicted: Vec<f64>,
     tried: u64,
     change: Nanos,
+    /// Whether it was told that the budget is spent.
+    told_budget: bool,
 }
 
 impl<M> ConfirmedPilot<M> {
@@ -99,6 +101,7 @@ impl<M> ConfirmedPilot<M> {
             predicted: Vec::new(),
             tried: 0,
             change: settings.change_fixed,
+            told_budget: false,
             settings,
         }
     }
@@ -220,7 +223,13 @@ impl<M: Device + Clone + Send + Sync> ConfirmedPilot<M> {
         }
         self.rule.allow_trials(window.busy >= BUSY || self.rule.is_on_trial());
         let step = self.rule.window(&window.progress);
-        let tells = step.install.is_some() || matches!(step.reason, ConfirmedReason::Adopted { .. });
+        let is_news = match step.reason {
+            ConfirmedReason::Adopted { .. } => true,
+            // Once for a load.
+            ConfirmedReason::Budget => !std::mem::replace(&mut self.told_budget, true),
+            _ => false,
+        };
+        let tells = step.install.is_some() || is_news;
         tells.then(|| self.check(step, now, Some(&window.progress)))
     }
 
@@ -317,6 +326,7 @@ impl<M: Device + Clone + Send + Sync> ConfirmedPilot<M> {
             LoadState::None => return None,
             LoadState::New(since) => {
                 self.rule.begin_load(signature, &rates, is_open);
+                self.told_budget = false;
                 self.state = LoadState::Known(since, at);
                 self.watch.restart(at);
             }

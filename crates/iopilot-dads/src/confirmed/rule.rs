@@ -49,8 +49,6 @@ pub(super) const RENEWAL_WINDOWS: usize = 8;
 pub(super) const RENEWAL_S: f64 = 4.0;
 /// How much slower a candidate that may not be home is on most loads (ln rate).
 const SLOWER: f64 = 0.5;
-/// Two refusals in a row bar a candidate for good.
-const REFUSALS: u32 = 2;
 
 /// Why the rule wants what it wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,7 +164,7 @@ pub(crate) struct ConfirmedRule {
     pub(super) installation: Installation,
     pub(super) load: Option<PresentLoad>,
     pub(super) trial: Option<DiskTrial>,
-    pub(super) refusals: Vec<u32>,
+    pub(super) excluded: Vec<bool>,
     /// Seconds until the next action, after somebody else's change.
     pub(super) hands_off: f64,
     /// Requests a second, roughly.
@@ -195,7 +193,7 @@ impl ConfirmedRule {
             installation: Installation::settled(0.0),
             load: None,
             trial: None,
-            refusals: vec![0; n],
+            excluded: vec![false; n],
             hands_off: 0.0,
             rate: 1.0,
             trials_allowed: trials,
@@ -246,7 +244,7 @@ impl ConfirmedRule {
 
     /// Never chooses `which` again.
     pub(crate) fn exclude(&mut self, which: usize) {
-        self.refusals[which] = REFUSALS;
+        self.excluded[which] = true;
     }
 
     /// What is expected of candidates of which nothing is known, where the one in use has the ln rate `y`.
@@ -341,14 +339,12 @@ impl ConfirmedRule {
         if let Some(trial) = &mut self.trial {
             trial.elapsed += seconds;
         }
-        self.refusals[which] = 0;
         (self.current, self.under_load, self.during_load) = (which, under_load, self.load.is_some());
         self.installation = if under_load { Installation::default() } else { Installation::settled(0.0) };
     }
 
-    /// The installation of `which` was refused; the candidate before is still in use.
+    /// The installation of `which` did not happen; the candidate before is still in use.
     pub(crate) fn refused(&mut self, which: usize) {
-        self.refusals[which] += 1;
         self.trial = None;
         if let Some(load) = &mut self.load {
             load.failures[which] += 1;
@@ -379,7 +375,8 @@ impl ConfirmedRule {
             trial.elapsed += seconds;
             trial.done += seconds * (window.value() - trial.level).exp();
         }
-        if self.trial.is_none() && !load.is_doubted && load.doubts < DOUBTS && y - load.prediction[c] > DOUBTED {
+        let may_doubt = self.trial.is_none() && !load.is_open && !load.is_doubted;
+        if may_doubt && load.doubts < DOUBTS && y - load.prediction[c] > DOUBTED {
             (load.is_doubted, load.doubts, load.level) = (true, load.doubts + 1, y);
         }
         if load.is_doubted {
@@ -413,7 +410,7 @@ impl ConfirmedRule {
     }
 
     pub(super) fn may_act(&self, which: usize) -> bool {
-        self.hands_off <= 0.0 && self.refusals[which] < REFUSALS
+        self.hands_off <= 0.0 && !self.excluded[which]
     }
 
     pub(super) fn bonus(&self, which: usize) -> f64 {

@@ -1,7 +1,7 @@
 //! [`Status`]: the status of a daemon and its disks.
 
 use super::load::DiskLoad;
-use iopilot_dads::SchedulerCheck;
+use iopilot_dads::{DecisionReason, SchedulerCheck};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -102,6 +102,12 @@ pub struct DiskStatus {
     pub last: Option<SchedulerCheck>,
     /// The last change, with the gain that the next check measured.
     pub last_change: Option<SchedulerCheck>,
+    /// The last decisions that did something, or kept what was on trial, the newest last.
+    #[serde(default)]
+    pub actions: Vec<SchedulerCheck>,
+    /// How many of these there were.
+    #[serde(default)]
+    pub acted: u64,
     /// The last checks in short, the newest last.
     pub history: Vec<CheckSummary>,
     /// The error that ended it.
@@ -133,6 +139,8 @@ pub struct CheckSummary {
 
 /// How many checks are remembered.
 const REMEMBERED: usize = 240;
+/// How many decisions that did something are remembered.
+const ACTIONS: usize = 16;
 
 impl DiskStatus {
     /// Notes that an interval passed without a check.
@@ -158,6 +166,13 @@ impl DiskStatus {
         });
         if self.history.len() > REMEMBERED {
             self.history.remove(0);
+        }
+        if check.acts() || matches!(check.reason, DecisionReason::Adopted { .. }) {
+            self.acted += 1;
+            self.actions.push(check.clone());
+            if self.actions.len() > ACTIONS {
+                self.actions.remove(0);
+            }
         }
         if let Some(change) = self.last_change.as_mut().filter(|_| check.measured_gain_percent.is_some()) {
             change.predicted_gain_percent = check.predicted_gain_percent;
@@ -185,7 +200,6 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_dads::DecisionReason;
 
     #[test]
     fn the_status_of_an_older_daemon_is_read() {

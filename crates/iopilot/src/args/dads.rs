@@ -188,7 +188,8 @@ pub(crate) struct DecisionArgs {
     /// With the policy confirmed: never try a candidate on the disk; predictions by simulation decide alone.
     #[arg(long)]
     pub(crate) no_disk_trials: bool,
-    /// With the policies thesis and guarded: the time between two checks, in seconds or with a unit (`500ms`). Default: 5.
+    /// With the policies thesis and guarded: the time between two checks, in seconds or with a unit (`500ms`). In a replay
+    /// it is the oracle's interval, too. Default: 5.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = quantity::seconds)]
     pub(crate) interval: Option<f64>,
     /// With the policies thesis and guarded: revert a change that made things worse.

@@ -13,7 +13,7 @@ use crate::dads::status::Shared;
 use crate::{BlockQueue, Capture, LearnedDisk, LiveError, QueueState, Traffic};
 use iopilot_block::{Lba, Nanos};
 use iopilot_catalogue::AnyDevice;
-use iopilot_dads::{Autopilot, AutopilotJob, AutopilotOutput};
+use iopilot_dads::{Autopilot, AutopilotJob, AutopilotOutput, Policy};
 use iopilot_sched::NO_SCHEDULER;
 use iopilot_trace::TraceRecord;
 use rustix::time::{ClockId, clock_gettime};
@@ -236,7 +236,10 @@ impl AutopilotLoop<'_> {
             self.queues.look(&self.fresh, now);
         }
         let (not_before, capacity) = (self.not_before, self.capacity);
-        let fitting = self.fresh.drain(..).filter(|r| r.arrival >= not_before).map(|r| fit(r, capacity));
+        // The trial of an interval is of requests that the scheduler in use has seen from the start.
+        let is_tried_whole = matches!(self.options.decisions.policy, Policy::Interval(_));
+        let is_its_own = |r: &TraceRecord| !is_tried_whole || r.arrival >= not_before;
+        let fitting = self.fresh.drain(..).filter(is_its_own).map(|r| fit(r, capacity));
         self.autopilot.observe(fitting);
         self.pauses.count(count as u64);
         Ok(if captures { count > 0 || pending > 0 } else { !self.capture.is_paused() })

@@ -139,6 +139,7 @@ struct FlightLog {
 #[derive(Default)]
 struct Printed {
     checks: u64,
+    acted: u64,
     skips: u64,
     phase: Phase,
     /// Whether the last interval had no check, and its reason was printed.
@@ -148,7 +149,7 @@ struct Printed {
 }
 
 impl FlightLog {
-    /// Prints the disk's start, each check that acts, why the autopilot cannot act, and the phase changes that matter
+    /// Prints the disk's start, each decision that did something, why the autopilot cannot act, and the phase changes that matter
     /// to a user.
     fn update(&mut self, disk: &DiskStatus, context: &CommandContext) {
         let name = &disk.device;
@@ -172,11 +173,13 @@ impl FlightLog {
         }
         known.skipping = disk.skipped.is_some();
         known.skips = disk.skips;
+        let fresh = usize::try_from(disk.acted - known.acted).unwrap_or(usize::MAX).min(disk.actions.len());
+        for check in &disk.actions[disk.actions.len() - fresh..] {
+            let would = if disk.dry_run { "(dry run) " } else { "" };
+            context.note(format_args!("{name}: {would}{}", check.why));
+        }
+        known.acted = disk.acted;
         if let Some(check) = disk.last.as_ref().filter(|_| disk.checks > known.checks) {
-            if check.acts() {
-                let would = if disk.dry_run { "(dry run) " } else { "" };
-                context.note(format_args!("{name}: {would}{}", check.why));
-            }
             known.model_off =
                 if matches!(check.reason, DecisionReason::ModelOff { .. }) { known.model_off + 1 } else { 0 };
             if known.model_off == MODEL_OFF {

@@ -28,7 +28,7 @@ pub(super) fn decisions(
     let of_a_rule = [("--revert", args.revert), ("--renew", args.renew)];
     if let (Policy::Confirmed { .. }, Some((option, _))) = (policy, of_a_rule.iter().find(|(_, given)| *given)) {
         let expected = "--policy thesis or guarded beside it: confirmed decisions do so by themselves";
-        return Err(InputError::new(*option, "", expected));
+        return Err(InputError::new(*option, "it with the policy confirmed", expected));
     }
     let mut settings = match policy {
         Policy::Interval(rule) => iopilot_dads::AutopilotSettings::thesis(candidates, rule),

@@ -110,19 +110,19 @@ pub(super) fn explain(args: &DadsExplainArgs, context: &CommandContext) -> anyho
 
 fn words(disk: &DiskStatus, width: usize) -> String {
     let mut text = format!("{}: {} is in use. ", disk.device, disk.scheduler);
+    // Without an interval, checks are made as the load demands.
+    let interval = Some(disk.interval_s).filter(|seconds| *seconds > 0.0);
     if let Some(why) = &disk.skipped {
-        let _ = write!(text, "No check was made after the last {} s: {why}. ", disk.interval_s);
+        let after = interval.map_or_else(String::new, |seconds| format!(" after the last {seconds} s"));
+        let _ = write!(text, "No check was made{after}: {why}. ");
     }
     let Some(check) = &disk.last else {
-        let _ = write!(text, "No check has been made yet; one is made every {} s.", disk.interval_s);
+        let each = interval.map_or_else(String::new, |seconds| format!("; one is made every {seconds} s"));
+        let _ = write!(text, "No check has been made yet{each}.");
         return wrap(&text, width);
     };
-    let seconds = disk.interval_s;
-    let _ = write!(
-        text,
-        "The last check, at {:.0} s, saw {} requests of the {seconds} s before. ",
-        check.at_s, check.requests
-    );
+    let before = interval.map_or_else(String::new, |seconds| format!(" of the {seconds} s before"));
+    let _ = write!(text, "The last check, at {:.0} s, saw {} requests{before}. ", check.at_s, check.requests);
     if check.tried < check.requests {
         let _ = write!(
             text,
