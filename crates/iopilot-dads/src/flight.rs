@@ -30,8 +30,8 @@ pub struct FlightResult {
     pub report: RunReport,
 }
 
-/// Runs `workload` on `machine` with the autopilot. After each interval the autopilot tries its candidates on the
-/// requests that completed in it, and changes the scheduler if that pays. The model is the machine's own device. A
+/// Runs `workload` on `machine` with the autopilot, which simulates its candidates on the requests that have completed,
+/// and changes the scheduler as its policy says. The model is the machine's own device. A
 /// cache above the block layer turns itself on and off; trials use it in its present state. `on_check` gets each check
 /// as it is made.
 ///
