@@ -1,7 +1,7 @@
 //! [`Autopilot`]: the autopilot of one disk as a pure state machine, the same for a simulated and for a live disk.
 
 use crate::check::SchedulerCheck;
-use crate::confirmed::ConfirmedPilot;
+use crate::confirmed::{ConfirmedPilot, Experience};
 use crate::judge::Rule;
 use crate::objective::Objective;
 use crate::pilot::Pilot;
@@ -303,6 +303,21 @@ impl<M: Device + Clone + Send + Sync> Autopilot<M> {
         match &self.decider {
             Decider::Confirmed(pilot) => pilot.candidate_in_use(),
             Decider::Interval(interval) => &interval.current,
+        }
+    }
+
+    /// What the policy of confirmed decisions has learned; `None` with another policy.
+    pub fn experience(&self) -> Option<Experience> {
+        match &self.decider {
+            Decider::Confirmed(pilot) => Some(pilot.experience()),
+            Decider::Interval(_) => None,
+        }
+    }
+
+    /// Begins with what an earlier autopilot of the same disk has learned. Another policy has no use for it.
+    pub fn recall(&mut self, experience: Experience) {
+        if let Decider::Confirmed(pilot) = &mut self.decider {
+            pilot.recall(experience);
         }
     }
 

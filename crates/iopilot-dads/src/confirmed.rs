@@ -3,6 +3,7 @@
 
 mod belief;
 mod choice;
+mod experience;
 mod installation;
 mod judgement;
 mod load_watch;
@@ -14,6 +15,7 @@ mod settling;
 mod signature;
 mod trust;
 
+pub use experience::Experience;
 pub(crate) use pilot::ConfirmedPilot;
 
 #[cfg(test)]

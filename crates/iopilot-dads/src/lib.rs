@@ -44,6 +44,7 @@ pub use autopilot::{Autopilot, AutopilotJob, AutopilotOutput, AutopilotSettings,
 pub use cache_setting::CacheSetting;
 pub use candidates::{DEFAULT_CANDIDATES, parse_candidates};
 pub use check::{CandidateCost, SchedulerCheck};
+pub use confirmed::Experience;
 pub use disk_regions::DiskRegions;
 pub use flight::{FlightPlan, FlightResult, fly, fly_session};
 pub use judge::{DecisionReason, Rule};

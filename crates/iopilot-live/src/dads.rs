@@ -10,6 +10,7 @@ mod candidate_set;
 mod control;
 mod daemon;
 mod device_lock;
+mod experience_file;
 mod installer;
 mod journal;
 mod load;

@@ -36,7 +36,8 @@ impl ConfirmedRule {
             return stay(ConfirmedReason::Settling);
         }
         let (age, next) = (load.age, load.age + (load.age / 20.0).max(0.5));
-        let Some(best) = self.proposals().reduce(|best, other| if other.worth > best.worth { other } else { best }) else {
+        let Some(best) = self.proposals().reduce(|best, other| if other.worth > best.worth { other } else { best })
+        else {
             self.choose_later(next);
             return stay(ConfirmedReason::Best);
         };

@@ -1,5 +1,6 @@
 //! [`ConfirmedPilot`]: the rule of confirmed decisions with what it needs: windows, predictions, the kind of load.
 
+use super::experience::Experience;
 use super::load_watch::{LoadWatch, LoadWindow};
 use super::progress::ClassProgress;
 use super::rule::{ConfirmedReason, ConfirmedRule, ConfirmedStep};
@@ -104,6 +105,14 @@ impl<M> ConfirmedPilot<M> {
             told_budget: false,
             settings,
         }
+    }
+
+    pub(crate) fn experience(&self) -> Experience {
+        self.rule.experience()
+    }
+
+    pub(crate) fn recall(&mut self, experience: Experience) {
+        self.rule.recall(experience);
     }
 
     pub(crate) fn candidate_in_use(&self) -> &SchedulerSpec {

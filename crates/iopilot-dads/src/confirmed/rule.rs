@@ -1,6 +1,7 @@
 //! [`ConfirmedRule`]: simulation proposes, short trials on the disk confirm, watching goes on.
 
 use super::belief::RateBelief;
+use super::experience::Experience;
 use super::installation::Installation;
 use super::memory::LoadMemory;
 use super::progress::ClassProgress;
@@ -200,6 +201,20 @@ impl ConfirmedRule {
             busy_enough: true,
             promised: None,
         }
+    }
+
+    /// What it has learned.
+    pub(crate) fn experience(&self) -> Experience {
+        let mut loads = self.memory.clone();
+        if let Some(load) = &self.load {
+            loads.keep(&load.signature, &load.belief, self.current, load.age);
+        }
+        Experience { error: self.error, odds: self.odds, loads }
+    }
+
+    /// Begins with what an earlier rule has learned.
+    pub(crate) fn recall(&mut self, experience: Experience) {
+        (self.error, self.odds, self.memory) = (experience.error, experience.odds, experience.loads);
     }
 
     /// The candidate in use.

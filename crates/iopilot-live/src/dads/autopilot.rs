@@ -7,6 +7,7 @@ mod guard;
 use super::audit::{Audit, AuditEvent};
 use super::candidate_set::CandidateSet;
 use super::device_lock::DeviceLock;
+use super::experience_file::ExperienceFile;
 use super::journal::Journal;
 use super::load::LoadMeter;
 use super::pilot_thread::{Simulators, run_jobs};
@@ -73,6 +74,8 @@ pub struct FlightOptions {
     pub default: Option<SchedulerSpec>,
     /// How the autopilot decides. Its candidates are those of the disk.
     pub decisions: AutopilotSettings,
+    /// Where it is remembered what candidates did with each kind of load; `None` for nowhere.
+    pub memory: Option<PathBuf>,
     /// Whether only to say what would be done.
     pub dry_run: bool,
     /// How to capture.
@@ -89,6 +92,9 @@ pub(super) struct DiskFlight {
     original: QueueState,
     capture: Capture,
     autopilot: Autopilot<AnyDevice>,
+    memory: Option<ExperienceFile>,
+    /// Why what was learned before is lost, if it is.
+    forgotten: Option<String>,
     /// The learning model, if there is one.
     learned: Option<LearnedDisk>,
     /// Puts everything back when it is dropped; a dry run has nothing to put back.
@@ -142,7 +148,15 @@ impl DiskFlight {
             },
             ..options.decisions.clone().with_candidates(candidate_set.candidates.clone())
         };
-        let autopilot = Autopilot::new(settings, device, &options.run)?;
+        let names = candidate_set.candidates.iter().map(ToString::to_string).collect();
+        let memory = options.memory.clone().map(|path| ExperienceFile::new(path, names, options.run.block.queue_depth));
+        let mut autopilot = Autopilot::new(settings, device, &options.run)?;
+        let mut forgotten = None;
+        match memory.as_ref().map(ExperienceFile::read) {
+            Some(Ok(Some(experience))) => autopilot.recall(experience),
+            Some(Err(e)) => forgotten = Some(format!("what was learned before is lost: {e}")),
+            None | Some(Ok(None)) => {}
+        }
         // A scheduler may delay one request for seconds while it serves thousands. Those must be seen at once, and the
         // delayed one when it completes.
         let captured = CaptureOptions {
@@ -166,6 +180,8 @@ impl DiskFlight {
             original,
             capture,
             autopilot,
+            memory,
+            forgotten,
             learned,
             guard,
             lock,
@@ -193,7 +209,7 @@ impl DiskFlight {
                 Model::Learned { state } => format!("learned, {}", state.display()),
             },
             capture: self.capture.backend().to_string(),
-            notes: self.capture.note().map(str::to_owned).into_iter().collect(),
+            notes: self.capture.note().map(str::to_owned).into_iter().chain(self.forgotten.clone()).collect(),
             ..DiskStatus::default()
         }
     }
@@ -210,11 +226,13 @@ impl DiskFlight {
             original,
             capture,
             autopilot,
+            memory,
             learned,
             guard,
             lock,
             capacity,
             diskseq,
+            ..
         } = self;
         let name = queue.name().to_owned();
         let (jobs, taken) = channel();
@@ -239,6 +257,7 @@ impl DiskFlight {
                 learned,
                 queues: ProcessQueues::default(),
                 autopilot,
+                memory,
                 second: LoadMeter::new(Instant::now()),
                 interval: LoadMeter::new(Instant::now()),
                 saved: Instant::now(),

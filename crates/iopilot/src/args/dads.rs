@@ -52,6 +52,10 @@ pub(crate) struct DadsRunArgs {
     /// Where a learned table is kept. Default: in /var/lib/iopilot, by the disk's identity.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "machine"], value_hint = ValueHint::FilePath)]
     pub(crate) learned: Option<PathBuf>,
+    /// Where it is remembered what candidates did with each kind of load, for the next start. Default: in
+    /// /var/lib/iopilot, by the disk's identity.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) memory: Option<PathBuf>,
     /// Requests that the disk takes at once. Default: as the model says, else as the kernel says.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub(crate) depth: Option<u32>,

@@ -28,7 +28,7 @@ impl Flight {
     pub(crate) fn start_as(mut command: Command, s: &Sandbox, disks: &[&str], disk_model: &str, more: &str) -> Self {
         // A rule that believes the model: the disk itself would refute it.
         let fixed = "--depth 4 --policy thesis --trial-requests 8000 --interval 0.5 --candidates \
-                     mq-deadline:fifo_batch=7,bfq:low_latency=0 --runtime-dir run --audit audit.jsonl";
+                     mq-deadline:fifo_batch=7,bfq:low_latency=0 --runtime-dir run --audit audit.jsonl --memory memory.json";
         let child = command
             .args(["dads", "run"])
             .args(disks)
@@ -287,7 +287,7 @@ fn reads(disk: &Loop) -> u64 {
 #[test]
 fn looks_away_from_a_disk_that_serves_more_than_is_tried_and_counts_all_the_same() {
     let Some((s, disk)) = tuned() else { return };
-    let fixed = "--disk ssd-160-simple --dry-run --policy thesis --interval 3 --runtime-dir run --audit audit.jsonl";
+    let fixed = "--disk ssd-160-simple --memory memory.json --dry-run --policy thesis --interval 3 --runtime-dir run --audit audit.jsonl";
     let mut command = s.command();
     command.args(["dads", "run", &disk.0]).args(fixed.split(' ')).stderr(Stdio::null());
     let flight = Flight { child: command.spawn().unwrap() };

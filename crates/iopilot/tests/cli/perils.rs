@@ -369,7 +369,7 @@ fn what_simulation_proposes_is_tried_on_the_disk() {
         return skipped("the kernel lacks bfq");
     }
     let s = &disks.sandbox;
-    let line = format!("dads run {disk} --model hd-500-16 --runtime-dir run --audit audit.jsonl");
+    let line = format!("dads run {disk} --model hd-500-16 --runtime-dir run --audit audit.jsonl --memory m.json");
     let child = s.command().args(line.split_whitespace()).stderr(Stdio::null()).spawn().unwrap();
     wait("the daemon listens", || s.run("dads status --runtime-dir run").code == 0);
     let flight = Flight { child };
@@ -388,6 +388,8 @@ fn what_simulation_proposes_is_tried_on_the_disk() {
     assert!(candidates.iter().any(|c| c["scheduler"] == "bfq:low_latency=0"), "a default candidate: {trial}");
     let ended = of(&["adopted", "aborted"]);
     assert!(ended["measured_gain_percent"].is_f64() && ended["measured_cost"].is_f64(), "{ended}");
+    let kept: Value = serde_json::from_str(&fs::read_to_string(s.path().join("m.json")).unwrap()).unwrap();
+    assert!(kept["candidates"].as_array().unwrap().len() >= 4 && kept["experience"]["error"].is_object(), "{kept}");
     disks.ok("detach vd0");
     disks.are_gone();
 }

@@ -6,6 +6,7 @@ use super::FlightOptions;
 use super::capture_pauses::CapturePauses;
 use crate::dads::audit::{Audit, AuditEvent};
 use crate::dads::candidate_set::CandidateSet;
+use crate::dads::experience_file::ExperienceFile;
 use crate::dads::load::LoadMeter;
 use crate::dads::pilot_thread::{JobDone, Simulators};
 use crate::dads::process_queues::ProcessQueues;
@@ -58,6 +59,8 @@ pub(super) struct AutopilotLoop<'a> {
     pub(super) expected: QueueState,
     pub(super) capture: Capture,
     pub(super) autopilot: Autopilot<AnyDevice>,
+    /// Where what it learns is kept.
+    pub(super) memory: Option<ExperienceFile>,
     pub(super) learned: Option<LearnedDisk>,
     /// What processes keep in flight, where the scheduler in use hides that.
     pub(super) queues: ProcessQueues,

@@ -10,7 +10,7 @@ use iopilot_sched::{NO_SCHEDULER, SchedulerSpec};
 use iopilot_sim::{BlockConfig, RunConfig, RunOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -75,10 +75,30 @@ fn flight(
             policy: flown.limited(settings.policy),
             ..settings
         },
+        memory: memory(&queue, flown, context),
         dry_run: flown.dry_run.unwrap_or(false),
         backend: flown.backend.as_deref().unwrap_or("auto").parse()?,
         runtime: runtime.to_owned(),
     })
+}
+
+/// Where it is remembered what candidates did: as told, else beside the learned model. `None`, with a note, for a disk
+/// that cannot be told from others.
+fn memory(queue: &BlockQueue, flown: &DiskSettings, context: &CommandContext) -> Option<PathBuf> {
+    if flown.memory.is_some() {
+        return flown.memory.clone();
+    }
+    let state = match &flown.learned {
+        Some(path) => Ok(path.clone()),
+        None => DiskIdentity::of(queue).map(|identity| identity.state_file()),
+    };
+    match state {
+        Ok(state) => Some(state.with_extension("experience.json")),
+        Err(e) => {
+            context.note(format_args!("what is learned of loads is not kept: {e}"));
+            None
+        }
+    }
 }
 
 /// The model of the disk behind `queue`, and the kernel's settings of its block layer.

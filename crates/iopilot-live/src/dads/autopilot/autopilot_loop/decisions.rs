@@ -48,9 +48,13 @@ impl AutopilotLoop<'_> {
         Ok(())
     }
 
-    /// Saves the learned model.
+    /// Saves the learned model, and what was learned of loads and candidates.
     pub(in crate::dads::autopilot) fn save(&mut self) {
         self.saved = Instant::now();
+        let memory = self.memory.as_ref().filter(|_| !self.options.dry_run);
+        if let Some(Err(e)) = memory.zip(self.autopilot.experience()).map(|(file, learned)| file.write(learned)) {
+            self.log.tell(&AuditEvent::Failed { why: format!("saving what was learned: {e}") });
+        }
         if let Some(Err(e)) = self.learned.as_mut().map(LearnedDisk::save) {
             self.log.tell(&AuditEvent::Failed { why: format!("saving the learned model: {e}") });
         }
@@ -71,9 +75,9 @@ impl AutopilotLoop<'_> {
             if let Some(device) = learned.device() {
                 job.replace_model(device);
             }
-            if self.saved.elapsed() >= SAVED_EVERY {
-                self.save();
-            }
+        }
+        if self.saved.elapsed() >= SAVED_EVERY {
+            self.save();
         }
         if let Some(why) = self.learned.as_ref().and_then(LearnedDisk::why_incomplete) {
             self.skipped(why);
