@@ -19,6 +19,19 @@ pub struct FlightPlan {
     pub seed: u64,
 }
 
+impl FlightPlan {
+    /// The plan for a flight on `machine` with these settings. What the machine decides is taken from it: the candidates
+    /// are tried on the disk itself, and a change takes as long as on its host.
+    pub fn new(settings: AutopilotSettings, machine: &Machine, seed: u64) -> Self {
+        let settings = AutopilotSettings {
+            change_fixed: machine.host.switch(),
+            prediction_error: AutopilotSettings::ERROR_OF_THE_DISK_ITSELF,
+            ..settings
+        };
+        Self { settings, seed }
+    }
+}
+
 /// The result of a flight.
 #[derive(Clone, Debug)]
 pub struct FlightResult {

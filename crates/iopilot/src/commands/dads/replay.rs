@@ -13,7 +13,7 @@ use iopilot_dads::{
 };
 use iopilot_render::Terminal;
 use iopilot_sched::SchedulerSpec;
-use iopilot_sim::{RunOptions, RunReport, SimError};
+use iopilot_sim::{Machine, RunOptions, RunReport, SimError};
 use iopilot_trace::{Destination, TraceError};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
     session::check_writable("--audit", args.audit.as_ref())?;
     let mut machine = session::machine(&args.machine, context)?;
     session::take_redcap(&mut machine, args.redcap.as_deref())?;
-    let plan = plan(args, &machine.host)?;
+    let plan = plan(args, &machine)?;
     let workload = session::workload(&args.workload, &args.replay, &machine)?;
     let candidates = &plan.settings.candidates;
     let total = workload.requests().map(|n| n * candidates.len() as u64);
@@ -84,7 +84,7 @@ pub(super) fn run(args: &DadsReplayArgs, context: &CommandContext) -> anyhow::Re
     Ok(text(&flight, &all, context.terminal))
 }
 
-fn plan(args: &DadsReplayArgs, host: &iopilot_sim::CpuOverheads) -> Result<FlightPlan, InputError> {
+fn plan(args: &DadsReplayArgs, machine: &Machine) -> Result<FlightPlan, InputError> {
     let candidates = parse_candidates(&args.candidates)?;
     let place = |option: &str, name: &Option<String>| -> Result<Option<usize>, InputError> {
         let Some(name) = name else { return Ok(None) };
@@ -99,12 +99,9 @@ fn plan(args: &DadsReplayArgs, host: &iopilot_sim::CpuOverheads) -> Result<Fligh
         initial,
         default,
         objective: args.objective.parse()?,
-        change_fixed: host.switch(),
-        // The model is the disk itself.
-        prediction_error: AutopilotSettings::ERROR_OF_THE_DISK_ITSELF,
         ..decisions(candidates, &args.decisions)?
     };
-    Ok(FlightPlan { settings, seed: args.replay.seed })
+    Ok(FlightPlan::new(settings, machine, args.replay.seed))
 }
 
 fn write_audit(path: &Path, checks: &[SchedulerCheck]) -> Result<(), TraceError> {
