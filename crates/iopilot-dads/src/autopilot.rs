@@ -1,241 +1,24 @@
 //! [`Autopilot`]: the autopilot of one disk as a pure state machine, the same for a simulated and for a live disk.
 
+use crate::autopilot_job::{AutopilotJob, AutopilotOutput, JobKind, JobResult, PredictionJob, ResultKind};
+use crate::autopilot_settings::{AutopilotSettings, Policy};
 use crate::check::SchedulerCheck;
 use crate::confirmed::{ConfirmedPilot, Experience};
+use crate::interval_pilot::IntervalPilot;
 use crate::judge::Rule;
-use crate::objective::Objective;
 use crate::pilot::Pilot;
 use crate::request_window::RequestWindow;
-use crate::trial::Trial;
 use crate::trial_runner::TrialRunner;
-use iopilot_block::{InputError, Nanos, ProcessId};
+use iopilot_block::{InputError, Nanos};
 use iopilot_device::Device;
 use iopilot_sched::SchedulerSpec;
 use iopilot_sim::{RunConfig, SimError};
 use iopilot_trace::TraceRecord;
-use std::collections::BTreeMap;
 
-/// How decisions are made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Policy {
-    /// Simulation proposes, and short trials on the disk confirm. Without `disk_trials`, simulation decides alone.
-    Confirmed {
-        /// Whether candidates are tried on the disk.
-        disk_trials: bool,
-    },
-    /// A rule on the simulated costs of each interval, as in the thesis (GF 4.4.3).
-    Interval(Rule),
-}
-
-/// The settings of an autopilot. [`Self::new`] has the defaults of every command.
-#[derive(Clone, Debug)]
-pub struct AutopilotSettings {
-    /// The schedulers to choose from.
-    pub candidates: Vec<SchedulerSpec>,
-    /// The scheduler in use at the start: an index of `candidates`.
-    pub initial: usize,
-    /// The administrator's scheduler: an index of `candidates`. The thesis' rule returns to it after too many changes.
-    pub default: usize,
-    /// What makes one scheduler better than another.
-    pub objective: Objective,
-    /// How decisions are made.
-    pub policy: Policy,
-    /// With [`Policy::Interval`]: the time from one check to the next.
-    pub interval: Nanos,
-    /// What a change takes on an idle disk.
-    pub change_fixed: Nanos,
-    /// With [`Policy::Interval`]: whether a change that made things worse is taken back.
-    pub revert: bool,
-    /// With [`Policy::Interval`]: whether a degraded scheduler is reinstalled.
-    pub renew: bool,
-    /// How many requests a prediction may simulate, over all candidates; `None` for all.
-    pub budget: Option<u64>,
-    /// A window with fewer requests is tried in an extended trial; with 0, as in the thesis, never.
-    pub trial_requests: u64,
-    /// The standard deviation of a prediction's error at first, as a logarithm of the rate.
-    pub prediction_error: f64,
-}
-
-/// The time from check to check in the thesis (GF 4.4.1).
-const INTERVAL: Nanos = Nanos::from_secs(5);
-/// How long a change takes on an idle disk (measured on Linux 6.18).
-const CHANGE: Nanos = Nanos::from_millis(22);
-/// The least requests of a trial: schedulers take a while to adapt.
-const TRIAL_REQUESTS: u64 = 8000;
-/// How many requests one candidate is tried on at most: more would add nothing but time.
-const TRIED: u64 = 20_000;
-/// How many requests a prediction may simulate: less than a second on one core.
-const BUDGET: u64 = 400_000;
-
-impl AutopilotSettings {
-    /// How far a prediction by a model that is the disk itself is off, as a logarithm of the rate: only the load is
-    /// inferred.
-    pub const ERROR_OF_THE_DISK_ITSELF: f64 = 0.1;
-    /// The same for a model that was named by the user or trained before.
-    pub const ERROR_OF_A_GIVEN_MODEL: f64 = 0.2;
-    /// The same for a model that is learned meanwhile.
-    pub const ERROR_OF_A_LEARNED_MODEL: f64 = 0.3;
-
-    /// The defaults: confirmed decisions, the first candidate in use.
-    pub fn new(candidates: Vec<SchedulerSpec>) -> Self {
-        let budget = BUDGET.min(TRIED * candidates.len() as u64);
-        Self {
-            candidates,
-            initial: 0,
-            default: 0,
-            objective: Objective::default(),
-            policy: Policy::Confirmed { disk_trials: true },
-            interval: INTERVAL,
-            change_fixed: CHANGE,
-            revert: false,
-            renew: false,
-            budget: Some(budget),
-            trial_requests: TRIAL_REQUESTS,
-            prediction_error: Self::ERROR_OF_A_GIVEN_MODEL,
-        }
-    }
-
-    /// The rule of the thesis with the thesis' settings: each window is tried once, whole and alone.
-    pub fn thesis(candidates: Vec<SchedulerSpec>, rule: Rule) -> Self {
-        Self { policy: Policy::Interval(rule), budget: None, trial_requests: 0, ..Self::new(candidates) }
-    }
-
-    /// The same settings for these candidates of a live disk, whatever the policy: a check must not take long.
-    #[must_use]
-    pub fn with_candidates(self, candidates: Vec<SchedulerSpec>) -> Self {
-        let budget = Some(BUDGET.min(TRIED * candidates.len() as u64));
-        Self { candidates, budget, ..self }
-    }
-
-    /// How many requests one candidate is tried on at most.
-    pub(crate) fn requests_per_trial(&self) -> u64 {
-        self.budget.map_or(u64::MAX, |all| (all / self.candidates.len().max(1) as u64).max(1))
-    }
-}
-
-/// What an autopilot wants.
-#[derive(Debug)]
-pub enum AutopilotOutput<M> {
-    /// Simulate, and give back the result ([`Autopilot::finished`]). It may take a while; the autopilot goes on meanwhile.
-    Job(AutopilotJob<M>),
-    /// A decision was made. If it acts ([`SchedulerCheck::acts`]), the caller carries it out and reports what came of
-    /// it: [`Autopilot::installed`] or [`Autopilot::refused`].
-    Check(SchedulerCheck),
-}
-
-/// Simulations that an autopilot asks for.
-#[derive(Debug)]
-pub struct AutopilotJob<M>(JobKind<M>);
-
-#[derive(Debug)]
-enum JobKind<M> {
-    Prediction(Box<PredictionJob<M>>),
-    Check(Box<CheckJob<M>>),
-}
-
-/// Candidates to try on a window.
-#[derive(Debug)]
-pub(crate) struct PredictionJob<M> {
-    pub(crate) runner: TrialRunner<M>,
-    pub(crate) window: RequestWindow,
-    pub(crate) pending: usize,
-    pub(crate) at: Nanos,
-    pub(crate) candidates: Vec<SchedulerSpec>,
-    pub(crate) current: usize,
-    pub(crate) objective: Objective,
-}
-
-impl<M> From<PredictionJob<M>> for AutopilotJob<M> {
-    fn from(job: PredictionJob<M>) -> Self {
-        Self(JobKind::Prediction(Box::new(job)))
-    }
-}
-
-/// What came of a [`PredictionJob`].
-#[derive(Debug)]
-pub(crate) struct Prediction<M> {
-    pub(crate) runner: TrialRunner<M>,
-    pub(crate) window: RequestWindow,
-    pub(crate) at: Nanos,
-    pub(crate) trials: Vec<Trial>,
-    pub(crate) measured: Option<f64>,
-    pub(crate) current: usize,
-}
-
-/// A check of a [`Pilot`].
-#[derive(Debug)]
-struct CheckJob<M> {
-    pilot: Pilot<M>,
-    window: RequestWindow,
-    pending: usize,
-    at: Nanos,
-}
-
-/// The result of an [`AutopilotJob`].
-#[derive(Debug)]
-pub struct JobResult<M>(ResultKind<M>);
-
-#[derive(Debug)]
-enum ResultKind<M> {
-    Prediction(Box<Prediction<M>>),
-    Check(Box<(Pilot<M>, RequestWindow, SchedulerCheck)>),
-    /// The simulations failed; the machine that made them comes back.
-    FailedPrediction(Box<PredictionJob<M>>, SimError),
-    FailedCheck(Box<CheckJob<M>>, SimError),
-}
-
-impl<M: Device + Clone + Send + Sync> AutopilotJob<M> {
-    /// The requests to try candidates on, in order of arrival.
-    pub fn records(&mut self) -> &[TraceRecord] {
-        match &mut self.0 {
-            JobKind::Prediction(job) => job.window.records(),
-            JobKind::Check(job) => job.window.records(),
-        }
-    }
-
-    /// Replaces the model by one that has learned.
-    pub fn replace_model(&mut self, model: M) {
-        match &mut self.0 {
-            JobKind::Prediction(job) => job.runner.replace(model),
-            JobKind::Check(job) => job.pilot.replace_model(model),
-        }
-    }
-
-    /// Notes how many requests processes keep in flight, as an observer of them reports. It matters while the scheduler
-    /// in use lets them sleep for the device's tags.
-    pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
-        match &mut self.0 {
-            JobKind::Prediction(job) => job.runner.tell_in_flight(in_flight),
-            JobKind::Check(job) => job.pilot.tell_in_flight(in_flight),
-        }
-    }
-
-    /// Simulates, on all threads of the pool that it is called in.
-    #[must_use]
-    pub fn run(self) -> JobResult<M> {
-        JobResult(match self.0 {
-            JobKind::Prediction(mut job) => {
-                let records = job.window.records();
-                let tried = job.runner.try_all(records, job.pending, &job.candidates, job.current, job.objective);
-                match tried {
-                    Ok(trials) => {
-                        let measured = job.runner.measured(job.window.records(), job.objective);
-                        let PredictionJob { runner, window, at, current, .. } = *job;
-                        ResultKind::Prediction(Box::new(Prediction { runner, window, at, trials, measured, current }))
-                    }
-                    Err(e) => ResultKind::FailedPrediction(job, e),
-                }
-            }
-            JobKind::Check(mut job) => match job.pilot.check(job.window.records(), job.pending, job.at) {
-                Ok(check) => {
-                    let check = SchedulerCheck { requests: check.requests + job.window.left_out(), ..check };
-                    ResultKind::Check(Box::new((job.pilot, job.window, check)))
-                }
-                Err(e) => ResultKind::FailedCheck(job, e),
-            },
-        })
-    }
-}
+/// The longest time to the next check while a model learns.
+const LEARNING: Nanos = Nanos::from_secs(1);
+/// The time between two looks at a disk.
+const TICK: Nanos = Nanos::from_millis(100);
 
 /// Decides for one disk. It has no clock and does no I/O: the caller passes in what completed, what is in flight, the
 /// time, and what came of an action, and carries out what it asks for.
@@ -248,20 +31,6 @@ pub struct Autopilot<M> {
 enum Decider<M> {
     Confirmed(Box<ConfirmedPilot<M>>),
     Interval(Box<IntervalPilot<M>>),
-}
-
-/// A [`Pilot`] that makes a check after each interval.
-#[derive(Clone, Debug)]
-struct IntervalPilot<M> {
-    /// `None` while it simulates.
-    pilot: Option<Pilot<M>>,
-    window: RequestWindow,
-    interval: Nanos,
-    next: Nanos,
-    pending: usize,
-    current: SchedulerSpec,
-    /// Whether the last check asked for another scheduler, rather than a reinstallation.
-    changes: bool,
 }
 
 impl<M: Device + Clone + Send + Sync> Autopilot<M> {
@@ -486,61 +255,6 @@ impl<M: Device + Clone + Send + Sync> Autopilot<M> {
                 interval.window.clear();
                 interval.told(|pilot| pilot.adopt(which));
             }
-        }
-    }
-}
-
-/// The longest time to the next check while a model learns.
-const LEARNING: Nanos = Nanos::from_secs(1);
-/// The time between two looks at a disk.
-const TICK: Nanos = Nanos::from_millis(100);
-
-impl<M: Device + Clone + Send + Sync> IntervalPilot<M> {
-    fn tick(&mut self, now: Nanos, pending: usize, is_changing: bool) -> Option<AutopilotOutput<M>> {
-        if now < self.next {
-            return None;
-        }
-        while self.next <= now {
-            self.next += self.interval;
-        }
-        // Requests that complete during a change say nothing about either scheduler.
-        let pilot = if is_changing { None } else { self.pilot.take() }?;
-        self.pending = pending;
-        let job = CheckJob { pilot, window: self.window.take(), pending, at: now };
-        Some(AutopilotOutput::Job(AutopilotJob(JobKind::Check(Box::new(job)))))
-    }
-
-    fn checked(&mut self, pilot: Pilot<M>, window: RequestWindow, check: SchedulerCheck) -> SchedulerCheck {
-        self.changes = check.changes();
-        self.back(pilot, window);
-        check
-    }
-
-    fn back(&mut self, pilot: Pilot<M>, mut window: RequestWindow) {
-        self.current = pilot.current().clone();
-        self.pilot = Some(pilot);
-        if self.window.is_empty() {
-            // Its memory is used again.
-            window.clear();
-            self.window = window;
-        }
-    }
-
-    fn installed(&mut self, took: Nanos) {
-        let (pending, changes) = (self.pending, self.changes);
-        if let Some(pilot) = self.pilot.as_mut().filter(|_| changes) {
-            pilot.changed(pending, took);
-        }
-    }
-
-    fn refused(&mut self) {
-        self.told(Pilot::declined);
-    }
-
-    fn told(&mut self, tell: impl FnOnce(&mut Pilot<M>)) {
-        if let Some(pilot) = &mut self.pilot {
-            tell(pilot);
-            self.current = pilot.current().clone();
         }
     }
 }

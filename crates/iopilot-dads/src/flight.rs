@@ -1,7 +1,9 @@
 //! [`fly`]: the autopilot on a simulated disk, in virtual time.
 
 use crate::adaptive_cache::begin;
-use crate::autopilot::{Autopilot, AutopilotOutput, AutopilotSettings};
+use crate::autopilot::Autopilot;
+use crate::autopilot_job::AutopilotOutput;
+use crate::autopilot_settings::AutopilotSettings;
 use crate::check::SchedulerCheck;
 use iopilot_block::Nanos;
 use iopilot_device::Device;

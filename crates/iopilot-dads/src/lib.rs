@@ -7,6 +7,8 @@
 
 mod adaptive_cache;
 mod autopilot;
+mod autopilot_job;
+mod autopilot_settings;
 mod cache_setting;
 mod cache_sizes;
 mod candidate;
@@ -22,6 +24,7 @@ mod evidence;
 mod explanation;
 mod extended;
 mod flight;
+mod interval_pilot;
 mod judge;
 mod limiter;
 mod objective;
@@ -40,7 +43,9 @@ mod trial;
 mod trial_runner;
 
 pub use adaptive_cache::{AdaptiveCache, is_window_over, simulate, simulate_logged};
-pub use autopilot::{Autopilot, AutopilotJob, AutopilotOutput, AutopilotSettings, JobResult, Policy};
+pub use autopilot::Autopilot;
+pub use autopilot_job::{AutopilotJob, AutopilotOutput, JobResult};
+pub use autopilot_settings::{AutopilotSettings, Policy};
 pub use cache_setting::CacheSetting;
 pub use candidates::{DEFAULT_CANDIDATES, parse_candidates};
 pub use check::{CandidateCost, SchedulerCheck};

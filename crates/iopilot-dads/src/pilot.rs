@@ -1,6 +1,6 @@
 //! [`Pilot`]: collects, tries, decides (GF 4.4.1), check after check.
 
-use crate::autopilot::AutopilotSettings;
+use crate::autopilot_settings::AutopilotSettings;
 use crate::change_cost::ChangeCost;
 use crate::check::{CandidateCost, SchedulerCheck};
 use crate::confidence::confidence;
