@@ -10,7 +10,8 @@ const ALL_FLIGHTS: f64 = 10.0;
 const NOTHING_MATTERS: f64 = 0.5;
 
 /// Where a missed goal is explained.
-const BECAUSE: &str = "docs/lab/dads-changing.md names the worst flights and what is known of the cause";
+const BECAUSE: &str = "a bfq that works is taken for one installed in vain, or one that was installed in vain is kept; \
+                       docs/lab/dads-changing.md has the worst flights";
 
 /// The regrets of some flights, in percent.
 struct Regrets(Vec<f64>);
@@ -58,7 +59,7 @@ pub(super) fn outcome(flights: &[ChangingFlight]) -> Outcome {
 }
 
 /// The values of `key` in order of the flights, each once.
-fn distinct<'a>(flights: &'a [ChangingFlight], key: fn(&ChangingFlight) -> &'static str) -> Vec<&'static str> {
+fn distinct(flights: &[ChangingFlight], key: fn(&ChangingFlight) -> &'static str) -> Vec<&'static str> {
     let mut seen = BTreeSet::new();
     flights.iter().map(key).filter(|&name| seen.insert(name)).collect()
 }
