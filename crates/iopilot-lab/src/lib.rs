@@ -38,6 +38,7 @@ macro_rules! as_wrapped {
 }
 
 mod carroll;
+mod dads_changing;
 mod dads_cost;
 mod dads_live;
 mod figure;
@@ -101,6 +102,7 @@ pub const ALL: &[Experiment] = &[
     carroll::POSTMARK,
     carroll::RANDOM,
     carroll::SEQUENTIAL,
+    dads_changing::EXPERIMENT,
     dads_cost::EXPERIMENT,
     dads_live::EXPERIMENT,
     dads_live::WITHOUT_A_MODEL,

@@ -17,8 +17,6 @@ const STARVED: Nanos = Nanos::from_secs(3);
 const FORGOTTEN: Nanos = Nanos::from_secs(30);
 /// The most processes that are remembered.
 const MOST: usize = 1 << 16;
-/// If this many more requests are in flight than those whose processes got something done, others wait.
-const EXCESS: f64 = 0.5;
 /// Older requests of a process count this much less with each new one.
 const FADE: f64 = 0.98;
 
@@ -40,11 +38,21 @@ struct WorkingProcess {
     requests: u32,
     /// Whether it got something done in the last window, or waited.
     is_working: bool,
+    /// When its first request arrived, and the sum of its responses, in seconds.
+    first: Nanos,
+    waited: f64,
     /// Of its last requests: the count, the reads, the sequential ones, and the sum of the binary logarithms of sizes.
     seen: f64,
     reads: f64,
     sequential: f64,
     size_log2: f64,
+}
+
+impl WorkingProcess {
+    /// How many requests it has had in flight on the mean.
+    fn usually_in_flight(&self) -> f64 {
+        self.waited / self.last.since(self.first.min(self.last)).as_secs_f64().max(1e-6)
+    }
 }
 
 /// Watches completed requests.
@@ -56,8 +64,6 @@ pub(crate) struct LoadWatch {
     requests: u64,
     /// The sum of the times from arrival to completion, in seconds.
     waited: f64,
-    /// The part of it that lies in the window.
-    waited_here: f64,
     /// The requests in flight, summed over looks at the disk, and the number of looks.
     pending: (f64, f64),
     /// When requests were at the disk.
@@ -87,6 +93,8 @@ impl LoadWatch {
                     last: completion,
                     requests: 0,
                     is_working: false,
+                    first: record.arrival,
+                    waited: 0.0,
                     seen: 0.0,
                     reads: 0.0,
                     sequential: 0.0,
@@ -95,6 +103,7 @@ impl LoadWatch {
             });
             known.last = known.last.max(completion);
             known.requests += 1;
+            known.waited += completion.since(record.arrival.min(completion)).as_secs_f64();
             let add = |sum: &mut f64, value: f64| *sum = FADE * *sum + value;
             add(&mut known.seen, 1.0);
             add(&mut known.reads, f64::from(u8::from(record.op == Op::Read)));
@@ -102,7 +111,6 @@ impl LoadWatch {
             add(&mut known.size_log2, (record.sectors.bytes().max(512) as f64).log2());
             self.requests += 1;
             self.waited += completion.since(record.arrival.min(completion)).as_secs_f64();
-            self.waited_here += completion.since(record.arrival.max(self.began).min(completion)).as_secs_f64();
             self.served.push((record.issue.unwrap_or(record.arrival).min(completion), completion));
             self.last_completion = self.last_completion.max(completion);
         }
@@ -141,7 +149,7 @@ impl LoadWatch {
     }
 
     fn begin(&mut self, now: Nanos) {
-        (self.began, self.requests, self.waited, self.waited_here, self.pending) = (now, 0, 0.0, 0.0, (0.0, 0.0));
+        (self.began, self.requests, self.waited, self.pending) = (now, 0, 0.0, (0.0, 0.0));
         self.served.clear();
         self.processes.values_mut().for_each(|process| process.requests = 0);
     }
@@ -166,17 +174,30 @@ impl LoadWatch {
             self.processes.remove(&process);
             self.classes.forget(process);
         }
-        let (sum, looks) = self.pending;
-        let others_wait = sum / looks.max(1.0) - self.waited_here / seconds.max(1e-3) > EXCESS;
-        for process in self.processes.values_mut() {
-            process.is_working = process.requests > 0 || others_wait && process.last + STARVED >= now;
-        }
+        self.find_waiting(now);
         let working = || self.processes.iter().filter(|(_, process)| process.is_working);
         let counts = working().map(|(process, p)| (self.classes.class(*process), f64::from(p.requests)));
         let progress = ClassProgress::of_counts(counts, seconds);
         let window = LoadWindow { progress, busy: self.busy(now), signature: self.signature(seconds) };
         self.begin(now);
         window
+    }
+
+    /// Finds who is at work: the processes that got something done in the window, and as many of the others as requests
+    /// are in flight beyond what those usually keep there. The last to get something done come first.
+    fn find_waiting(&mut self, now: Nanos) {
+        let (sum, looks) = self.pending;
+        self.processes.values_mut().for_each(|process| process.is_working = process.requests > 0);
+        let usual: f64 = self.processes.values().filter(|p| p.is_working).map(WorkingProcess::usually_in_flight).sum();
+        let mut excess = sum / looks.max(1.0) - usual;
+        let is_silent = |p: &&mut WorkingProcess| !p.is_working && p.last + STARVED >= now;
+        let mut silent: Vec<&mut WorkingProcess> = self.processes.values_mut().filter(is_silent).collect();
+        silent.sort_by_key(|process| std::cmp::Reverse(process.last));
+        for process in silent {
+            let own = process.usually_in_flight();
+            process.is_working = excess >= own / 2.0 && excess > 0.0;
+            excess -= own;
+        }
     }
 
     /// What kind of load it is: each process counts once, however many requests it gets done under this scheduler.
@@ -243,7 +264,7 @@ mod tests {
     fn a_starved_process_still_counts_and_one_that_left_does_not() {
         let fly = |pending: usize| {
             let mut watch = LoadWatch::default();
-            watch.observe(&[read(1, 0, 5, 0), read(2, 10, 5, 80_000)]);
+            watch.observe(&[read(1, 490, 9, 0), read(2, 480, 5, 80_000)]);
             watch.close(Nanos::from_millis(500));
             watch.observe(&(0..50).map(|n| read(1, 500 + 10 * n, 9, 8 * n)).collect::<Vec<_>>());
             (0..5).for_each(|_| watch.look(pending));

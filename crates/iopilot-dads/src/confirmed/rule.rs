@@ -206,7 +206,7 @@ impl ConfirmedRule {
     /// What it has learned.
     pub(crate) fn experience(&self) -> Experience {
         let mut loads = self.memory.clone();
-        if let Some(load) = &self.load {
+        if let Some(load) = self.load.as_ref().filter(|load| !load.is_open) {
             loads.keep(&load.signature, &load.belief, self.current, load.age);
         }
         Experience { error: self.error, odds: self.odds, loads }
@@ -382,6 +382,10 @@ impl ConfirmedRule {
         self.hands_off = (self.hands_off - seconds).max(0.0);
         self.rate = window.requests() / seconds.max(1e-3);
         let Some(load) = &mut self.load else { return stay(ConfirmedReason::NoLoad) };
+        if load.is_open {
+            // Rates follow the arrivals, whatever the scheduler.
+            return self.choose_by_prediction();
+        }
         let (c, is_sequential) = (self.current, load.signature.is_sequential());
         let settling = self.traits[c].settling;
         let deviation = |age: f64| settling.deviation(age, is_sequential);
@@ -390,14 +394,14 @@ impl ConfirmedRule {
             trial.elapsed += seconds;
             trial.done += seconds * (window.value() - trial.level).exp();
         }
-        let may_doubt = self.trial.is_none() && !load.is_open && !load.is_doubted;
+        let may_doubt = self.trial.is_none() && !load.is_doubted;
         if may_doubt && load.doubts < DOUBTS && y - load.prediction[c] > DOUBTED {
             (load.is_doubted, load.doubts, load.level) = (true, load.doubts + 1, y);
         }
         if load.is_doubted {
             return stay(ConfirmedReason::Settling);
         }
-        let by_prediction = !self.trials_allowed || load.is_open || !self.busy_enough;
+        let by_prediction = !self.trials_allowed || !self.busy_enough;
         if self.trial.is_none() && by_prediction {
             return self.choose_by_prediction();
         }
@@ -419,7 +423,7 @@ impl ConfirmedRule {
     }
 
     fn remember(&mut self) {
-        if let Some(load) = &self.load {
+        if let Some(load) = self.load.as_ref().filter(|load| !load.is_open) {
             self.memory.keep(&load.signature, &load.belief, self.current, load.age);
         }
     }
