@@ -1,6 +1,8 @@
 //! [`Autopilot`]: the autopilot of one disk as a pure state machine, the same for a simulated and for a live disk.
 
-use crate::autopilot_job::{AutopilotJob, AutopilotOutput, JobKind, JobResult, PredictionJob, ResultKind};
+use crate::autopilot_job::{
+    AutopilotJob, AutopilotJobKind, AutopilotOutput, AutopilotResultKind, JobResult, PredictionJob,
+};
 use crate::autopilot_settings::{AutopilotSettings, Policy};
 use crate::check::SchedulerCheck;
 use crate::confirmed::{ConfirmedPilot, Experience};
@@ -169,16 +171,18 @@ impl<M: Device + Clone + Send + Sync> Autopilot<M> {
     /// Where the simulations failed. The autopilot can go on.
     pub fn finished(&mut self, result: JobResult<M>) -> Result<Option<SchedulerCheck>, SimError> {
         match (&mut self.decider, result.0) {
-            (Decider::Confirmed(pilot), ResultKind::Prediction(prediction)) => Ok(pilot.predicted(*prediction)),
-            (Decider::Confirmed(pilot), ResultKind::FailedPrediction(job, e)) => {
+            (Decider::Confirmed(pilot), AutopilotResultKind::Prediction(prediction)) => {
+                Ok(pilot.predicted(*prediction))
+            }
+            (Decider::Confirmed(pilot), AutopilotResultKind::FailedPrediction(job, e)) => {
                 pilot.failed(job.runner, job.at);
                 Err(e)
             }
-            (Decider::Interval(interval), ResultKind::Check(done)) => {
+            (Decider::Interval(interval), AutopilotResultKind::Check(done)) => {
                 let (pilot, window, check) = *done;
                 Ok(Some(interval.checked(pilot, window, check)))
             }
-            (Decider::Interval(interval), ResultKind::FailedCheck(job, e)) => {
+            (Decider::Interval(interval), AutopilotResultKind::FailedCheck(job, e)) => {
                 interval.back(job.pilot, job.window);
                 Err(e)
             }
@@ -192,7 +196,7 @@ impl<M: Device + Clone + Send + Sync> Autopilot<M> {
     /// trusted, and are dropped.
     pub fn skip(&mut self, job: AutopilotJob<M>, is_learning: bool) -> Option<SchedulerCheck> {
         match (&mut self.decider, job.0) {
-            (Decider::Confirmed(pilot), JobKind::Prediction(job)) => {
+            (Decider::Confirmed(pilot), AutopilotJobKind::Prediction(job)) => {
                 let PredictionJob { runner, at, .. } = *job;
                 if is_learning {
                     return pilot.unpredicted(runner, at);
@@ -201,7 +205,7 @@ impl<M: Device + Clone + Send + Sync> Autopilot<M> {
                 pilot.missed(at);
                 None
             }
-            (Decider::Interval(interval), JobKind::Check(job)) => {
+            (Decider::Interval(interval), AutopilotJobKind::Check(job)) => {
                 if is_learning {
                     interval.next = job.at + interval.interval.min(LEARNING);
                 }

@@ -25,10 +25,10 @@ pub enum AutopilotOutput<M> {
 
 /// Simulations that an autopilot asks for.
 #[derive(Debug)]
-pub struct AutopilotJob<M>(pub(crate) JobKind<M>);
+pub struct AutopilotJob<M>(pub(crate) AutopilotJobKind<M>);
 
 #[derive(Debug)]
-pub(crate) enum JobKind<M> {
+pub(crate) enum AutopilotJobKind<M> {
     Prediction(Box<PredictionJob<M>>),
     Check(Box<CheckJob<M>>),
 }
@@ -47,7 +47,7 @@ pub(crate) struct PredictionJob<M> {
 
 impl<M> From<PredictionJob<M>> for AutopilotJob<M> {
     fn from(job: PredictionJob<M>) -> Self {
-        Self(JobKind::Prediction(Box::new(job)))
+        Self(AutopilotJobKind::Prediction(Box::new(job)))
     }
 }
 
@@ -73,10 +73,10 @@ pub(crate) struct CheckJob<M> {
 
 /// The result of an [`AutopilotJob`].
 #[derive(Debug)]
-pub struct JobResult<M>(pub(crate) ResultKind<M>);
+pub struct JobResult<M>(pub(crate) AutopilotResultKind<M>);
 
 #[derive(Debug)]
-pub(crate) enum ResultKind<M> {
+pub(crate) enum AutopilotResultKind<M> {
     Prediction(Box<Prediction<M>>),
     Check(Box<(Pilot<M>, RequestWindow, SchedulerCheck)>),
     /// The simulations failed; the machine that made them comes back.
@@ -88,16 +88,16 @@ impl<M: Device + Clone + Send + Sync> AutopilotJob<M> {
     /// The requests to try candidates on, in order of arrival.
     pub fn records(&mut self) -> &[TraceRecord] {
         match &mut self.0 {
-            JobKind::Prediction(job) => job.window.records(),
-            JobKind::Check(job) => job.window.records(),
+            AutopilotJobKind::Prediction(job) => job.window.records(),
+            AutopilotJobKind::Check(job) => job.window.records(),
         }
     }
 
     /// Replaces the model by one that has learned.
     pub fn replace_model(&mut self, model: M) {
         match &mut self.0 {
-            JobKind::Prediction(job) => job.runner.replace(model),
-            JobKind::Check(job) => job.pilot.replace_model(model),
+            AutopilotJobKind::Prediction(job) => job.runner.replace(model),
+            AutopilotJobKind::Check(job) => job.pilot.replace_model(model),
         }
     }
 
@@ -105,8 +105,8 @@ impl<M: Device + Clone + Send + Sync> AutopilotJob<M> {
     /// in use lets them sleep for the device's tags.
     pub fn tell_in_flight(&mut self, in_flight: BTreeMap<ProcessId, u32>) {
         match &mut self.0 {
-            JobKind::Prediction(job) => job.runner.tell_in_flight(in_flight),
-            JobKind::Check(job) => job.pilot.tell_in_flight(in_flight),
+            AutopilotJobKind::Prediction(job) => job.runner.tell_in_flight(in_flight),
+            AutopilotJobKind::Check(job) => job.pilot.tell_in_flight(in_flight),
         }
     }
 
@@ -114,24 +114,31 @@ impl<M: Device + Clone + Send + Sync> AutopilotJob<M> {
     #[must_use]
     pub fn run(self) -> JobResult<M> {
         JobResult(match self.0 {
-            JobKind::Prediction(mut job) => {
+            AutopilotJobKind::Prediction(mut job) => {
                 let records = job.window.records();
                 let tried = job.runner.try_all(records, job.pending, &job.candidates, job.current, job.objective);
                 match tried {
                     Ok(trials) => {
                         let measured = job.runner.measured(job.window.records(), job.objective);
                         let PredictionJob { runner, window, at, current, .. } = *job;
-                        ResultKind::Prediction(Box::new(Prediction { runner, window, at, trials, measured, current }))
+                        AutopilotResultKind::Prediction(Box::new(Prediction {
+                            runner,
+                            window,
+                            at,
+                            trials,
+                            measured,
+                            current,
+                        }))
                     }
-                    Err(e) => ResultKind::FailedPrediction(job, e),
+                    Err(e) => AutopilotResultKind::FailedPrediction(job, e),
                 }
             }
-            JobKind::Check(mut job) => match job.pilot.check(job.window.records(), job.pending, job.at) {
+            AutopilotJobKind::Check(mut job) => match job.pilot.check(job.window.records(), job.pending, job.at) {
                 Ok(check) => {
                     let check = SchedulerCheck { requests: check.requests + job.window.left_out(), ..check };
-                    ResultKind::Check(Box::new((job.pilot, job.window, check)))
+                    AutopilotResultKind::Check(Box::new((job.pilot, job.window, check)))
                 }
-                Err(e) => ResultKind::FailedCheck(job, e),
+                Err(e) => AutopilotResultKind::FailedCheck(job, e),
             },
         })
     }

@@ -1,6 +1,6 @@
 //! [`IntervalPilot`]: a check after each interval, as in the thesis.
 
-use crate::autopilot_job::{AutopilotJob, AutopilotOutput, CheckJob, JobKind};
+use crate::autopilot_job::{AutopilotJob, AutopilotJobKind, AutopilotOutput, CheckJob};
 use crate::check::SchedulerCheck;
 use crate::pilot::Pilot;
 use crate::request_window::RequestWindow;
@@ -34,7 +34,7 @@ impl<M: Device + Clone + Send + Sync> IntervalPilot<M> {
         let pilot = if is_changing { None } else { self.pilot.take() }?;
         self.pending = pending;
         let job = CheckJob { pilot, window: self.window.take(), pending, at: now };
-        Some(AutopilotOutput::Job(AutopilotJob(JobKind::Check(Box::new(job)))))
+        Some(AutopilotOutput::Job(AutopilotJob(AutopilotJobKind::Check(Box::new(job)))))
     }
 
     pub(crate) fn checked(&mut self, pilot: Pilot<M>, window: RequestWindow, check: SchedulerCheck) -> SchedulerCheck {
