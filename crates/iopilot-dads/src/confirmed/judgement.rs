@@ -155,6 +155,7 @@ impl ConfirmedRule {
         load.belief = belief.clone();
         load.holds[c] = load.holds[c] * (1.0 - share) / (load.holds[c] * (1.0 - share) + 1.0 - load.holds[c]);
         let variance = 2.0 * deviation * deviation;
+        self.promised = Some(contrast);
         self.trial =
             Some(DiskTrial { before: next, level, contrast, variance, belief, elapsed: 0.0, done: 0.0, attempts: 1 });
         Some(ConfirmedStep { install: Some(c), reason: ConfirmedReason::Retry { attempt: 1 } })
