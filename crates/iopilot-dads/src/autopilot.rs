@@ -4,10 +4,10 @@ use crate::autopilot_job::{
     AutopilotJob, AutopilotJobKind, AutopilotOutput, AutopilotResultKind, JobResult, PredictionJob,
 };
 use crate::autopilot_settings::{AutopilotSettings, Policy};
+use crate::candidates::check_candidates;
 use crate::check::SchedulerCheck;
 use crate::confirmed::{ConfirmedPilot, Experience};
 use crate::interval_pilot::IntervalPilot;
-use crate::judge::Rule;
 use crate::pilot::Pilot;
 use crate::request_window::RequestWindow;
 use crate::trial_runner::TrialRunner;
@@ -56,8 +56,7 @@ impl<M: Device + Clone + Send + Sync> Autopilot<M> {
                 }))
             }
             Policy::Confirmed { disk_trials } => {
-                // The same conditions on candidates.
-                Pilot::new(settings.clone(), Rule::THESIS, model.clone(), run)?;
+                check_candidates(&settings.candidates)?;
                 let least = settings.trial_requests.min(settings.requests_per_trial());
                 let runner = TrialRunner::new(model, run).with_min_requests(least);
                 let current = settings.initial.min(settings.candidates.len() - 1);

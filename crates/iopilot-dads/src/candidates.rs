@@ -41,6 +41,23 @@ pub fn parse_candidates(lists: &[impl AsRef<str>]) -> Result<Vec<SchedulerSpec>,
     Ok(specs)
 }
 
+/// Checks that there is a candidate, and that all are of one kernel.
+///
+/// # Errors
+/// Where that is not so: no disk could change between them.
+pub(crate) fn check_candidates(candidates: &[SchedulerSpec]) -> Result<(), InputError> {
+    let Some(first) = candidates.first() else {
+        return Err(InputError::new("candidates", "", "at least one scheduler"));
+    };
+    match candidates.iter().find(|c| c.lineage() != first.lineage()) {
+        Some(other) => {
+            let expected = format!("schedulers of one kernel, as {} is", first.name);
+            Err(InputError::new("candidates", other.to_string(), expected))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Splits a list at its commas, but not between the values of one tunable.
 fn entries(list: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();

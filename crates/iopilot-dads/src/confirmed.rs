@@ -14,6 +14,7 @@ mod rule;
 mod settling;
 mod signature;
 mod trust;
+mod working_process;
 
 pub use experience::Experience;
 pub(crate) use pilot::ConfirmedPilot;

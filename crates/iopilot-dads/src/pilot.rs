@@ -1,6 +1,7 @@
 //! [`Pilot`]: collects, tries, decides (GF 4.4.1), check after check.
 
 use crate::autopilot_settings::AutopilotSettings;
+use crate::candidates::check_candidates;
 use crate::change_cost::ChangeCost;
 use crate::check::{CandidateCost, SchedulerCheck};
 use crate::confidence::confidence;
@@ -91,13 +92,7 @@ impl<D: Device + Clone + Send + Sync> Pilot<D> {
     /// # Errors
     /// Where there is no candidate, or they are not all of one kernel: no disk could change between them.
     pub fn new(config: AutopilotSettings, rule: Rule, device: D, run: &RunConfig) -> Result<Self, InputError> {
-        let Some(first) = config.candidates.first() else {
-            return Err(InputError::new("candidates", "", "at least one scheduler"));
-        };
-        if let Some(other) = config.candidates.iter().find(|c| c.lineage() != first.lineage()) {
-            let expected = format!("schedulers of one kernel, as {} is", first.name);
-            return Err(InputError::new("candidates", other.to_string(), expected));
-        }
+        check_candidates(&config.candidates)?;
         Ok(Self {
             runner: TrialRunner::new(device, run).with_min_requests(config.trial_requests.min(max_requests(&config))),
             judge: ChangeJudge::new(rule),

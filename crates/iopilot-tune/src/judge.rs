@@ -159,7 +159,7 @@ fn front(points: &[(f64, f64)]) -> Vec<usize> {
     order
 }
 
-/// Who is to be compared: the kernel's defaults first, then the best, the best of each scheduler, a few of the front, the other
+/// The settings to be compared: the kernel's defaults first, then the best, the best of each scheduler, a few of the front, the other
 /// defaults, the next best; at most `most` of them, and at least three.
 pub(crate) fn finalists(trials: &Trials<'_>, best: &TunedSettings, ranked: &[TuneTrial], most: usize) -> Vec<Finalist> {
     let points: Vec<(f64, f64)> = ranked.iter().map(|trial| (-trial.throughput, trial.tail)).collect();

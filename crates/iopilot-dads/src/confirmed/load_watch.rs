@@ -1,8 +1,9 @@
 //! [`LoadWatch`]: what the disk's users get done, window after window.
 
-use super::progress::{ClassProgress, ProcessClasses};
+use super::progress::ClassProgress;
 use super::signature::LoadSignature;
-use iopilot_block::{Nanos, Op, ProcessId};
+use super::working_process::WorkingProcess;
+use iopilot_block::{Nanos, ProcessId};
 use iopilot_trace::TraceRecord;
 use std::collections::BTreeMap;
 
@@ -17,8 +18,6 @@ const STARVED: Nanos = Nanos::from_secs(3);
 const FORGOTTEN: Nanos = Nanos::from_secs(30);
 /// The most processes that are remembered.
 const MOST: usize = 1 << 16;
-/// Older requests of a process count this much less with each new one.
-const FADE: f64 = 0.98;
 
 /// A window of a load.
 #[derive(Clone, Copy, Debug)]
@@ -27,32 +26,6 @@ pub(crate) struct LoadWindow {
     /// The share of the time in which the disk had requests, 0 to 1.
     pub(crate) busy: f64,
     pub(crate) signature: LoadSignature,
-}
-
-/// A process at work.
-#[derive(Clone, Copy, Debug)]
-struct WorkingProcess {
-    came: Nanos,
-    last: Nanos,
-    /// Requests in this window.
-    requests: u32,
-    /// Whether it got something done in the last window, or waited.
-    is_working: bool,
-    /// When its first request arrived, and the sum of its responses, in seconds.
-    first: Nanos,
-    waited: f64,
-    /// Of its last requests: the count, the reads, the sequential ones, and the sum of the binary logarithms of sizes.
-    seen: f64,
-    reads: f64,
-    sequential: f64,
-    size_log2: f64,
-}
-
-impl WorkingProcess {
-    /// How many requests it has had in flight on the mean.
-    fn usually_in_flight(&self) -> f64 {
-        self.waited / self.last.since(self.first.min(self.last)).as_secs_f64().max(1e-6)
-    }
 }
 
 /// Watches completed requests.
@@ -68,7 +41,6 @@ pub(crate) struct LoadWatch {
     pending: (f64, f64),
     /// When requests were at the disk.
     served: Vec<(Nanos, Nanos)>,
-    classes: ProcessClasses,
     processes: BTreeMap<Option<ProcessId>, WorkingProcess>,
     /// When the last process came that was not known.
     last_came: Nanos,
@@ -81,34 +53,15 @@ impl LoadWatch {
         for record in records {
             // What completed earlier was served by another scheduler.
             let Some(completion) = record.completion.filter(|&at| at >= self.since) else { continue };
-            let is_sequential = self.classes.note(record);
-            let came = record.process_start.unwrap_or_default().max(record.arrival);
             if self.processes.len() >= MOST && !self.processes.contains_key(&record.process) {
                 continue;
             }
-            let known = self.processes.entry(record.process).or_insert_with(|| {
+            let came = record.process_start.unwrap_or_default().max(record.arrival);
+            let process = self.processes.entry(record.process).or_insert_with(|| {
                 self.last_came = self.last_came.max(came);
-                WorkingProcess {
-                    came,
-                    last: completion,
-                    requests: 0,
-                    is_working: false,
-                    first: record.arrival,
-                    waited: 0.0,
-                    seen: 0.0,
-                    reads: 0.0,
-                    sequential: 0.0,
-                    size_log2: 0.0,
-                }
+                WorkingProcess::new(record, came)
             });
-            known.last = known.last.max(completion);
-            known.requests += 1;
-            known.waited += completion.since(record.arrival.min(completion)).as_secs_f64();
-            let add = |sum: &mut f64, value: f64| *sum = FADE * *sum + value;
-            add(&mut known.seen, 1.0);
-            add(&mut known.reads, f64::from(u8::from(record.op == Op::Read)));
-            add(&mut known.sequential, f64::from(u8::from(is_sequential)));
-            add(&mut known.size_log2, (record.sectors.bytes().max(512) as f64).log2());
+            process.note(record, completion);
             self.requests += 1;
             self.waited += completion.since(record.arrival.min(completion)).as_secs_f64();
             self.served.push((record.issue.unwrap_or(record.arrival).min(completion), completion));
@@ -137,9 +90,9 @@ impl LoadWatch {
         (working().filter(|process| process.came > time).count(), working().count())
     }
 
-    /// The class of a process.
+    /// The class of a process; that of random readers where nothing is known of it.
     pub(crate) fn class(&self, process: Option<ProcessId>) -> usize {
-        self.classes.class(process)
+        self.processes.get(&process).map_or(0, WorkingProcess::class)
     }
 
     /// Begins a window at `now`; what completed since the last one is left out.
@@ -168,15 +121,10 @@ impl LoadWatch {
     /// Ends the window at `now`, and begins the next.
     pub(crate) fn close(&mut self, now: Nanos) -> LoadWindow {
         let seconds = now.since(self.began).as_secs_f64();
-        let gone: Vec<_> =
-            self.processes.iter().filter(|(_, p)| p.last + FORGOTTEN < now).map(|(process, _)| *process).collect();
-        for process in gone {
-            self.processes.remove(&process);
-            self.classes.forget(process);
-        }
+        self.processes.retain(|_, process| process.last + FORGOTTEN >= now);
         self.find_waiting(now);
-        let working = || self.processes.iter().filter(|(_, process)| process.is_working);
-        let counts = working().map(|(process, p)| (self.classes.class(*process), f64::from(p.requests)));
+        let working = self.processes.values().filter(|process| process.is_working);
+        let counts = working.map(|process| (process.class(), f64::from(process.requests)));
         let progress = ClassProgress::of_counts(counts, seconds);
         let window = LoadWindow { progress, busy: self.busy(now), signature: self.signature(seconds) };
         self.begin(now);
@@ -204,13 +152,11 @@ impl LoadWatch {
     fn signature(&self, seconds: f64) -> LoadSignature {
         let working = || self.processes.values().filter(|process| process.is_working);
         let n = working().count().max(1) as f64;
-        let mean = |of: fn(&WorkingProcess) -> f64| {
-            working().map(|process| of(process) / process.seen.max(1e-9)).sum::<f64>() / n
-        };
+        let mean = |of: fn(&WorkingProcess) -> f64| working().map(of).sum::<f64>() / n;
         LoadSignature {
-            reads: mean(|process| process.reads),
-            size_log2: mean(|process| process.size_log2),
-            sequential: mean(|process| process.sequential),
+            reads: mean(WorkingProcess::reads),
+            size_log2: mean(WorkingProcess::size_log2),
+            sequential: mean(WorkingProcess::sequential),
             processes_log2: n.log2(),
             in_flight_log2: (self.waited / seconds.max(1e-3)).max(0.5).log2(),
         }
@@ -230,7 +176,7 @@ impl LoadWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_block::{Lba, Sectors};
+    use iopilot_block::{Lba, Op, Sectors};
 
     fn read(process: u32, ms: u64, took: u64, lba: u64) -> TraceRecord {
         TraceRecord {

@@ -1,14 +1,7 @@
 //! [`ClassProgress`]: what the processes of a load get done, by class of process.
 
-use iopilot_block::{Op, ProcessId};
-use iopilot_trace::TraceRecord;
-use std::collections::BTreeMap;
-
 /// Classes of processes: those that read or write, sequentially or not.
 pub(crate) const CLASSES: usize = 4;
-
-/// A request that begins at most this many sectors behind the end of its process' last one is sequential: 64 KiB.
-const NEAR: u64 = 128;
 
 /// What the classes of processes got done in some time.
 ///
@@ -77,61 +70,9 @@ impl ClassProgress {
     }
 }
 
-/// What is known of a process of the present load.
-#[derive(Clone, Copy, Debug, Default)]
-struct ProcessKind {
-    /// Where its last request ended.
-    end: u64,
-    requests: f64,
-    reads: f64,
-    sequential: f64,
-}
-
-impl ProcessKind {
-    fn class(&self) -> usize {
-        let is_sequential = 2.0 * self.sequential > self.requests;
-        let is_writer = 2.0 * self.reads < self.requests;
-        usize::from(is_sequential) + 2 * usize::from(is_writer)
-    }
-}
-
-/// The processes of the present load, and the class of each.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ProcessClasses {
-    processes: BTreeMap<Option<ProcessId>, ProcessKind>,
-}
-
-/// Older requests of a process count this much less with each new one, so that a process may change its class.
-const FADE: f64 = 0.98;
-
-impl ProcessClasses {
-    /// Notes a completed request. Returns whether it was sequential.
-    pub(crate) fn note(&mut self, record: &TraceRecord) -> bool {
-        let kind = self.processes.entry(record.process).or_default();
-        let begin = record.lba.0;
-        let is_sequential = kind.requests > 0.0 && (kind.end..=kind.end + NEAR).contains(&begin);
-        kind.end = begin + u64::from(record.sectors.0);
-        kind.requests = FADE * kind.requests + 1.0;
-        kind.reads = FADE * kind.reads + f64::from(u8::from(record.op == Op::Read));
-        kind.sequential = FADE * kind.sequential + f64::from(u8::from(is_sequential));
-        is_sequential
-    }
-
-    /// The class of a process; that of random readers where nothing is known of it.
-    pub(crate) fn class(&self, process: Option<ProcessId>) -> usize {
-        self.processes.get(&process).map_or(0, ProcessKind::class)
-    }
-
-    /// Forgets a process.
-    pub(crate) fn forget(&mut self, process: Option<ProcessId>) {
-        self.processes.remove(&process);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iopilot_block::{Lba, Nanos, Sectors};
 
     #[test]
     fn cheap_requests_do_not_flatter() {
@@ -155,20 +96,5 @@ mod tests {
         assert!((sum.value() - 200f64.ln()).abs() < 1e-12);
         sum.fade(0.5);
         assert!((sum.value() - 200f64.ln()).abs() < 1e-12 && (sum.seconds - 0.5).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_process_has_the_class_of_its_last_requests() {
-        let mut classes = ProcessClasses::default();
-        let mut note = |lba: u64, op| {
-            let record =
-                TraceRecord { process: Some(ProcessId(7)), ..TraceRecord::new(Nanos(0), op, Lba(lba), Sectors(8)) };
-            classes.note(&record);
-            classes.class(Some(ProcessId(7)))
-        };
-        let sequential: Vec<usize> = (0..100).map(|n| note(8 * n, Op::Read)).collect();
-        assert_eq!((sequential[0], sequential[99]), (0, 1));
-        let random: Vec<usize> = (0..100).map(|n| note(100_000 * (1 + n % 7), Op::Write)).collect();
-        assert_eq!((random[0], random[99]), (1, 2));
     }
 }

@@ -9,7 +9,8 @@ const NEAR_SHARE: f64 = 0.15;
 /// A load is sequential with this share of sequential requests.
 const SEQUENTIAL: f64 = 0.2;
 
-/// What kind of load it is: who reads and writes, how sequentially, how many at once, how large.
+/// What kind of load it is: the shares of reads and of sequential requests, their size, and how many processes and
+/// requests there are at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LoadSignature {
     /// The share of reads among requests, 0 to 1.

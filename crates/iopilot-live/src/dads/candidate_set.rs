@@ -99,14 +99,13 @@ impl CandidateSet {
         let spec = &self.candidates[which];
         if queue.scheduler()? != spec.name {
             install_at_once(queue, spec)?;
-            self.defaults.insert(spec.name.to_owned(), queue.tunables()?);
+            self.defaults.insert(spec.name.to_owned(), untouched(queue.tunables()?, spec));
         }
         let present = queue.tunables()?;
         let wanted = |name: &str| spec.settings.iter().rev().find(|(key, _)| key == name).map(|(_, v)| v.to_string());
-        let usual = |name: &str| match self.defaults.get(spec.name) {
-            Some(seen) => seen.get(name).cloned(),
-            None => tunable_default(spec.name, name),
-        };
+        let seen = self.defaults.get(spec.name);
+        let usual =
+            |name: &str| seen.and_then(|seen| seen.get(name).cloned()).or_else(|| tunable_default(spec.name, name));
         for (name, value) in &present {
             if let Some(value) = wanted(name).or_else(|| usual(name)).filter(|v| v != value) {
                 queue.set_tunable(name, &value)?;
@@ -118,6 +117,12 @@ impl CandidateSet {
             None => Ok(()),
         }
     }
+}
+
+/// Of the tunables of a scheduler that was just installed as `spec`, those that still have the kernel's defaults.
+fn untouched(mut tunables: BTreeMap<String, String>, spec: &SchedulerSpec) -> BTreeMap<String, String> {
+    tunables.retain(|name, _| spec.settings.iter().all(|(set, _)| set != name));
+    tunables
 }
 
 /// The schedulers of the live kernel that can be simulated.
@@ -150,6 +155,15 @@ mod tests {
     fn state(scheduler: &str, tunables: &[(&str, &str)]) -> QueueState {
         let tunables = tunables.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
         QueueState { scheduler: scheduler.to_owned(), tunables, attributes: BTreeMap::new() }
+    }
+
+    #[test]
+    fn what_a_candidate_sets_is_no_default_of_the_kernel() {
+        let seen = state("bfq", &[("low_latency", "0"), ("slice_idle", "8")]).tunables;
+        let spec = SchedulerSpec::parse("bfq:low_latency=0").unwrap();
+        let defaults = untouched(seen, &spec);
+        assert_eq!(defaults.keys().collect::<Vec<_>>(), ["slice_idle"]);
+        assert_eq!(tunable_default("bfq", "low_latency").as_deref(), Some("1"), "instead");
     }
 
     #[test]

@@ -80,9 +80,10 @@ pub(crate) struct DadsRunArgs {
     /// the measurement by more than this. 0: no limit. Default: as the policy says.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
     pub(crate) max_error: Option<u32>,
-    /// What no policy does any more unless it is told to.
+    /// Accepted for scripts of earlier versions: no policy reverts by itself any more.
     #[arg(long, hide = true)]
     pub(crate) no_revert: bool,
+    /// The same, for reinstallations.
     #[arg(long, hide = true)]
     pub(crate) no_renew: bool,
     /// Change nothing; print what would have been done.
